@@ -1,0 +1,1 @@
+"""Kubernetes and Volcano objects as the rest of vcray sees them: pure models, quantities, names, CRDs."""
