@@ -1,0 +1,1 @@
+"""Who runs where, when: thin actors on the runtime protocol."""

@@ -1,0 +1,1 @@
+"""The embedded cluster: so far its object store and in-process transport."""

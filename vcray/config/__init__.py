@@ -1,0 +1,1 @@
+"""Configuration, typed: volcano-scheduler.conf and settings."""

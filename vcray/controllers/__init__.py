@@ -1,0 +1,1 @@
+"""Controllers as pure generators of effects."""

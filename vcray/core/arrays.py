@@ -1,0 +1,65 @@
+"""Array aliases and the few functions that let one hook source serve a row of numbers and a table of columns.
+
+Hooks are written once and called with whole columns, a few rows, or one row of Python numbers;
+IEEE doubles and one order of operations make the answers bit-equal. `floor`, `where`, `ratio`, `minimum`
+dispatch on the type. Never sum an axis in a hook: pairwise summation changes the last bit with the length.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Int: TypeAlias = npt.NDArray[np.int64]
+Int32: TypeAlias = npt.NDArray[np.int32]
+Int8: TypeAlias = npt.NDArray[np.int8]
+Float: TypeAlias = npt.NDArray[np.float64]
+Bool: TypeAlias = npt.NDArray[np.bool_]
+
+IntLike: TypeAlias = int | Int
+FloatLike: TypeAlias = float | Float
+BoolLike: TypeAlias = bool | Bool
+
+T = TypeVar("T")
+
+
+def ratio(part: IntLike | FloatLike, whole: IntLike | FloatLike) -> FloatLike:
+    """part / whole in float64; 0 where whole is 0 (a scorer adds nothing there)."""
+    if isinstance(part, np.ndarray) or isinstance(whole, np.ndarray):
+        whole_array = np.asarray(whole, dtype=np.float64)
+        part_array = np.asarray(part, dtype=np.float64)
+        shape = np.broadcast_shapes(part_array.shape, whole_array.shape)
+        out = np.zeros(shape, dtype=np.float64)
+        np.divide(part_array, whole_array, out=out, where=whole_array != 0)
+        return out
+    return float(part) / float(whole) if whole else 0.0
+
+
+def where(condition: BoolLike, yes: FloatLike | IntLike, no: FloatLike | IntLike) -> FloatLike:
+    """`yes` where the condition holds, else `no`, as float64."""
+    if isinstance(condition, np.ndarray):
+        return np.where(condition, yes, no).astype(np.float64, copy=False)
+    return float(yes if condition else no)  # type: ignore[arg-type]
+
+
+def floor(value: FloatLike) -> FloatLike:
+    """Largest whole number not above, as float64."""
+    return np.floor(value) if isinstance(value, np.ndarray) else float(math.floor(value))
+
+
+def minimum(a: FloatLike | IntLike, b: FloatLike | IntLike) -> FloatLike | IntLike:
+    """The smaller of the two, element by element."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.minimum(a, b)
+    return a if a <= b else b
+
+
+def floordiv(a: IntLike, b: IntLike) -> IntLike:
+    """a // b for amounts >= 0 (Go's truncating division), 0 where b is 0."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        divisor = np.asarray(b)
+        return np.where(divisor != 0, np.asarray(a) // np.where(divisor == 0, 1, divisor), 0)
+    return a // b if b else 0

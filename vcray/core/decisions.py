@@ -1,0 +1,94 @@
+"""What one `decide()` asks for. Frozen, in canonical order (sorted by name), names instead of rows,
+so that the same snapshot gives the same bytes whatever the order of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vcray.core.tables import GroupStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Bind pod `task` (namespace/name, `uid`) to `node`."""
+
+    task: str
+    uid: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Bindings of one job that leave together: a gang reaching its minimum, or members of a ready one.
+
+    `whole` is True when the job was below its minimum before: then all or nothing."""
+
+    job: str
+    binds: tuple[Bind, ...]
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Delete a pod so that others can run; `reason` goes into its event and conditions."""
+
+    task: str
+    uid: str
+    job: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PodCondition:
+    """Condition PodScheduled=False of a pod that waits; `nominated` is the node promised to it, or empty."""
+
+    task: str
+    uid: str
+    reason: str
+    message: str
+    nominated: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupUpdate:
+    """New status of a PodGroup, written with the resourceVersion that was read."""
+
+    job: str
+    uid: str
+    resource_version: str
+    status: GroupStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A Kubernetes event on `kind` (Pod, PodGroup, Queue) `name` (namespace/name); `type` Normal or Warning."""
+
+    kind: str
+    name: str
+    uid: str
+    type: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueUpdate:
+    """New status.allocated of a queue: sorted (resource, amount) pairs in the units of `core.space`."""
+
+    queue: str
+    resource_version: str
+    allocated: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """The outcome of a round. `pipelined`: (task, node) promised on what is being freed, for views and tests."""
+
+    generation: int
+    commits: tuple[Commit, ...] = ()
+    evictions: tuple[Evict, ...] = ()
+    pipelined: tuple[tuple[str, str], ...] = ()
+    groups: tuple[GroupUpdate, ...] = ()
+    conditions: tuple[PodCondition, ...] = ()
+    events: tuple[Event, ...] = ()
+    queues: tuple[QueueUpdate, ...] = ()

@@ -1,0 +1,233 @@
+"""Every hook, one protocol each: the plugin author's page.
+
+Hooks are pure functions of the view (snapshot plus the session's ledger, read only). A *row hook* may be called with the
+whole node table, with some rows, or with one row of Python numbers; it may only use facts of that row, through `rows`.
+A plugin implements any of them as methods of one `Plugin` class. How the answers of several plugins combine stands
+with each; `vcray.core.policy` holds the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from vcray.core.arrays import Bool, BoolLike, Float, FloatLike, Int, IntLike
+
+if TYPE_CHECKING:
+    from vcray.core.view import Rows, Shape, View
+
+
+class Vote(IntEnum):
+    """A plugin's say where Volcano lets it abstain."""
+
+    REJECT = -1
+    ABSTAIN = 0
+    PERMIT = 1
+
+
+class Scale(Enum):
+    """How the kernel turns raw integers of the scored nodes into 0..100 (all int64, truncating division)."""
+
+    MAX = "max"  # 100 * raw / max; 0 for all when max is 0
+    REVERSED_MAX = "reversed max"  # 100 - 100 * raw / max; 100 for all when max is 0
+    MIN_MAX = "min max"  # 100 * (raw - min) / (max - min); 0 for all when equal
+    SPREAD = "spread"  # 100 * (max + min - raw) / max; 100 for all when max is 0
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """A score that is normalised over the candidate group and does not move when pods are placed."""
+
+    raw: Int  # (N,)
+    scale: Scale
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class DomainTerm:
+    """A rule across nodes (inter-pod affinity, topology spread), seen from all nodes at one moment.
+
+    `ok` (N,) where the pod may go, None for everywhere; `raw` (N,) integers to scale over the scored nodes,
+    None when the term only filters; `counted` (N,) nodes that take part in `raw`, the others score 0; `reason`
+    is what a node refused by `ok` says (see `why` for several)."""
+
+    ok: Bool | None = None
+    raw: Int | None = None
+    counted: Bool | None = None
+    scale: Scale = Scale.MIN_MAX
+    weight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Nodes that refuse a shape and why, one reason; `curable`: evicting pods could help (Volcano's Unschedulable).
+
+    A reject that is not curable ends the search of that node: later reasons for it are not reported."""
+
+    where: Bool  # (N,)
+    reason: str
+    curable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A vote with the event text that explains a rejection (empty for none)."""
+
+    vote: Vote
+    message: str = ""
+
+
+@runtime_checkable
+class ClassKey(Protocol):
+    """What a plugin adds to the placement class of a job's pods. Combined: tuple. Asked once a job."""
+
+    def class_key(self, view: View, job: int) -> object: ...
+
+
+@runtime_checkable
+class NodeStatic(Protocol):
+    """(N,) nodes that may take the shape as far as node objects alone tell; None: all. Combined: and.
+
+    Asked once per class and node generation; must not move on placement."""
+
+    def node_static(self, view: View, shape: Shape) -> Bool | None: ...
+
+
+@runtime_checkable
+class NodeFilter(Protocol):
+    """Row hook: may this node, in this state, take one more? None: yes. Combined: and, after the fit test.
+
+    One that refuses j copies must refuse j + 1 (`rows.copies`)."""
+
+    def node_filter(self, view: View, rows: Rows, shape: Shape) -> BoolLike | None: ...
+
+
+@runtime_checkable
+class NodeScore(Protocol):
+    """Row hook: score with its weight in it; None: nothing to say. Combined: float sum in policy order."""
+
+    def node_score(self, view: View, rows: Rows, shape: Shape) -> FloatLike | None: ...
+
+
+@runtime_checkable
+class NodePreference(Protocol):
+    """Scores normalised by the kernel over the candidate group. Asked once a class. Combined: integer sum."""
+
+    def node_preference(self, view: View, shape: Shape) -> Sequence[Preference]: ...
+
+
+@runtime_checkable
+class DomainTerms(Protocol):
+    """Rules across nodes; asked before each proposal. `candidates` (N,) is the group being scored (idle, then future):
+    scores that count distinct domains count those among it. Combined: ok by and; scores summed."""
+
+    def domain_terms(self, view: View, shape: Shape, candidates: Bool) -> Sequence[DomainTerm]: ...
+
+
+@runtime_checkable
+class MovesItself(Protocol):
+    """Does placing the shape change its own domain terms? Then one pick at a time. Combined: any."""
+
+    def moves_itself(self, view: View, shape: Shape) -> bool: ...
+
+
+@runtime_checkable
+class ValidPrefix(Protocol):
+    """How many of the proposed nodes (in order) stay valid once the earlier ones are placed. Combined: min."""
+
+    def valid_prefix(self, view: View, shape: Shape, nodes: Int) -> int: ...
+
+
+@runtime_checkable
+class GangNeed(Protocol):
+    """How many of these pending tasks (rows, in order) until `job_ready`; at least 1. Combined: max."""
+
+    def gang_need(self, view: View, job: int, tasks: Int) -> int: ...
+
+
+@runtime_checkable
+class JobValid(Protocol):
+    """A sentence saying why the job cannot be scheduled at all, None when it can. Combined: first sentence."""
+
+    def job_valid(self, view: View, job: int) -> str | None: ...
+
+
+@runtime_checkable
+class JobReady(Protocol):
+    """May the job's placements be committed? Combined: and over all tiers."""
+
+    def job_ready(self, view: View, job: int) -> bool: ...
+
+
+@runtime_checkable
+class JobPipelined(Protocol):
+    """May the job keep promises on resources being freed? Combined: votes by tier."""
+
+    def job_pipelined(self, view: View, job: int) -> Vote: ...
+
+
+@runtime_checkable
+class JobEnqueueable(Protocol):
+    """May a pending job be admitted (Inqueue)? Combined: votes by tier; the first rejection's message is an event."""
+
+    def job_enqueueable(self, view: View, job: int) -> Answer: ...
+
+
+@runtime_checkable
+class JobEnqueued(Protocol):
+    """The job was admitted in this session: charge it. All are called."""
+
+    def job_enqueued(self, view: View, job: int) -> None: ...
+
+
+@runtime_checkable
+class JobOrder(Protocol):
+    """Smaller first; `jobs` is an array of rows (build) or one row (after a turn). Combined: lexicographic over plugins,
+    then creation, then id."""
+
+    def job_order(self, view: View, jobs: IntLike) -> FloatLike | IntLike: ...
+
+
+@runtime_checkable
+class TaskOrder(Protocol):
+    """Smaller first; array of task rows. Combined: lexicographic, then pod index, creation, uid."""
+
+    def task_order(self, view: View, tasks: Int) -> Float | Int: ...
+
+
+@runtime_checkable
+class QueueOrder(Protocol):
+    """Columns of keys for one queue, compared left to right, smaller first. Combined: concatenated in policy order,
+    then creation, then name."""
+
+    def queue_order(self, view: View, queue: int) -> Sequence[float]: ...
+
+
+@runtime_checkable
+class QueueOverused(Protocol):
+    """Is the queue past its share? Then it is dropped for this action. Combined: or."""
+
+    def queue_overused(self, view: View, queue: int) -> bool: ...
+
+
+@runtime_checkable
+class QueueAllows(Protocol):
+    """How many of `count` more pods of the shape the queue may take now. Combined: min."""
+
+    def queue_allows(self, view: View, queue: int, shape: Shape, count: int) -> int: ...
+
+
+@runtime_checkable
+class Why(Protocol):
+    """Reasons of this plugin for refusing nodes, in the order of its checks. Asked only for a job that failed."""
+
+    def why(self, view: View, shape: Shape) -> Iterator[Reject]: ...
+
+
+@runtime_checkable
+class Close(Protocol):
+    """The session ends: what the plugin says of it (PodGroup conditions). All are called, in policy order."""
+
+    def close(self, view: View) -> None: ...

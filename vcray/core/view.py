@@ -1,0 +1,121 @@
+"""The read-only window that hooks receive: snapshot columns plus the session's live sums.
+
+`LiveNodes`, `LiveJobs` and `LiveQueues` are owned and changed by the ledger alone; a hook reads them. `Rows` is one view
+of some node rows, real or hypothetical (`copies` more pods of the shape already there).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from vcray.core.arrays import Bool, FloatLike, Int, Int8, Int32, IntLike
+from vcray.core.snapshot import Snapshot
+from vcray.core.space import ResourceSpace
+from vcray.core.tables import ShapeSpec
+
+
+@dataclass(slots=True, eq=False)
+class Shape:
+    """A shape of this snapshot: its spec plus the request as a vector and as Python lists.
+
+    `nonzero`: rows of R requested (pods included); `nonzero_but_pods` likewise without pods. `best_effort`: requests
+    nothing but its pod slot. `row` is its number in the snapshot."""
+
+    row: int
+    spec: ShapeSpec
+    request: Int  # (R,)
+    req: list[int]  # the same as Python numbers
+    nonzero: tuple[int, ...]
+    nonzero_but_pods: tuple[int, ...]
+    best_effort: bool
+    ports: tuple[int, ...]  # rows of the (K, N) port counters that it takes
+    port_clashes: tuple[int, ...]  # rows that it must find at 0
+
+
+class Rows(Protocol):
+    """Some node rows. Amounts are indexed by resource row: `rows.used[r]` is a number or a (k,) column.
+
+    `index`: node rows; `copies`: None, or how many more pods of the shape are already assumed on each (then `idle`,
+    `used`, `requested`, `requested_floor` and `port_count` include them)."""
+
+    index: IntLike
+    copies: IntLike | None
+    allocatable: Sequence[IntLike]
+    kube_allocatable: Sequence[IntLike]
+    idle: Sequence[IntLike]
+    used: Sequence[IntLike]
+    requested: Sequence[IntLike]
+    requested_floor: Sequence[IntLike]
+    port_count: Sequence[IntLike]
+
+    def take(self, column: Int | Bool | Int32) -> FloatLike | IntLike:
+        """Values of a (N,) column at these rows."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class LiveNodes:
+    """Node sums of the session; static columns are in `view.snapshot.nodes`. Changed by the ledger only.
+
+    idle = allocatable - used; future = idle + releasing - pipelined (may be negative).
+    `used` does not see pipelined pods, `requested` and the counters do."""
+
+    used: Int  # (R, N)
+    idle: Int  # (R, N)
+    releasing: Int  # (R, N)
+    pipelined: Int  # (R, N)
+    future: Int  # (R, N)
+    requested: Int  # (R, N)
+    requested_floor: Int  # (2, N)
+    port_count: Int32  # (K, N)
+    match: Int32  # (S, N)
+    anti_owner: Int32  # (A, N)
+    preferred_weight: Int  # (W, N)
+
+
+@dataclass(slots=True, eq=False)
+class LiveJobs:
+    """Job sums of the session.
+
+    `allocated`: requests of Bound, Binding, Running, Allocated tasks; `claimed`: plus Pipelined, what drf and proportion
+    see. `phase`: Phase, with admissions of this session in it. `count[s, j]`: tasks of job j in status s."""
+
+    count: Int32  # (10, J)
+    allocated: Int  # (R, J)
+    claimed: Int  # (R, J)
+    pending_best_effort: Int32  # (J,)
+    phase: Int8  # (J,)
+    role_count: Mapping[tuple[int, int], list[int]] = field(default_factory=dict)
+    """(job, role) -> tasks by status, plus one last entry: pending best-effort ones; only jobs with role minimums."""
+
+
+@dataclass(slots=True, eq=False)
+class LiveQueues:
+    """Queue sums of the session: `allocated` by status, `claimed` with pipelined tasks (R, Q); `*_list[q][r]` is `claimed`
+    as Python numbers, kept in step, for hooks asked every turn."""
+
+    allocated: Int  # (R, Q)
+    claimed: Int  # (R, Q)
+    claimed_list: list[list[int]]
+
+
+@dataclass(slots=True, eq=False)
+class View:
+    """Snapshot and live sums. `total` is the sum of node allocatable (R,), oversubscription included."""
+
+    snapshot: Snapshot
+    space: ResourceSpace
+    total: Int
+    shapes: Sequence[Shape]
+    nodes: LiveNodes
+    jobs: LiveJobs
+    queues: LiveQueues
+    jobs_of_queue: Sequence[Int]
+    tasks_of_job: Sequence[Int]
+    """Per job all its task rows of the snapshot, any status, in row order."""
+    status: Int8
+    """(P,) live task status."""
+    session: str
+    """Identity of this round, written as transitionID: derived from the generation, not from dice."""

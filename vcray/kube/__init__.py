@@ -1,0 +1,1 @@
+"""The Kubernetes client: one client, two transports (HTTP, in process)."""

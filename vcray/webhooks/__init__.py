@@ -1,0 +1,1 @@
+"""Admission rules, pure: validate and mutate, one file a resource."""
