@@ -46,7 +46,8 @@ def _scaled(digits: str, exponent: int, factor: int) -> int:
     if mantissa == 0:
         return 0
     if exponent >= 0:
-        return mantissa * 10**exponent
+        scale: int = 10**exponent
+        return mantissa * scale
     return _ceil_div(mantissa, 10**-exponent)
 
 
