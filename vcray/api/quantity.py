@@ -82,8 +82,8 @@ def _nano_of(text: str) -> int:
 
 
 @lru_cache(maxsize=65536)
-def _milli_of(text: str) -> int:
-    return min(_ceil_div(_nano(text), 10**6), MAX_VALUE)
+def _thousandths_of(text: str) -> int:
+    return _ceil_div(_nano(text), 10**6)
 
 
 @lru_cache(maxsize=65536)
@@ -96,9 +96,14 @@ def parse_quantity(quantity: Quantity) -> int:
     return _nano_of(quantity if isinstance(quantity, str) else _text(quantity))
 
 
+def thousandths(quantity: Quantity) -> int:
+    """As `milli`, without the upper bound: for sums that end in larger units. Raises QuantityError."""
+    return _thousandths_of(quantity if isinstance(quantity, str) else _text(quantity))
+
+
 def milli(quantity: Quantity) -> int:
     """The amount in thousandths, rounded away from zero, at most 2^63-1. Raises QuantityError."""
-    return _milli_of(quantity if isinstance(quantity, str) else _text(quantity))
+    return min(_thousandths_of(quantity if isinstance(quantity, str) else _text(quantity)), MAX_VALUE)
 
 
 def value(quantity: Quantity) -> int:
