@@ -8,8 +8,9 @@ stored object: it patches the raw JSON. Python names are snake_case, the wire st
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, ClassVar, NamedTuple, TypeAlias
 
 from pydantic import (
     BaseModel,
@@ -29,6 +30,7 @@ __all__ = [
     "GVK",
     "GVR",
     "ApiModel",
+    "AtomicList",
     "Condition",
     "JsonObject",
     "JsonValue",
@@ -100,6 +102,9 @@ MicroTime: TypeAlias = Annotated[
 class ApiModel(BaseModel):
     """Base of all read-views: frozen, camelCase aliases, unknown fields skipped, null means absent."""
 
+    schema_extra: ClassVar[JsonObject] = {}
+    """Keys that the CRD generator adds to the schema of this object."""
+
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True)
 
     @model_validator(mode="before")
@@ -116,8 +121,15 @@ def to_json(model: ApiModel) -> JsonObject:
     return dumped
 
 
+@dataclass(frozen=True, slots=True)
+class AtomicList:
+    """Marks a list that server-side apply replaces as a whole."""
+
+
 class OwnerReference(ApiModel):
     """One owner of an object."""
+
+    schema_extra: ClassVar[JsonObject] = {"x-kubernetes-map-type": "atomic"}
 
     api_version: str = Field(description="API group and version of the owner.")
     kind: str = Field(description="Kind of the owner.")
@@ -131,6 +143,8 @@ class OwnerReference(ApiModel):
 
 class ObjectReference(ApiModel):
     """A pointer to another object, by any of its identifying fields."""
+
+    schema_extra: ClassVar[JsonObject] = {"x-kubernetes-map-type": "atomic"}
 
     api_version: str = Field("", description="API group and version of the object.")
     field_path: str = Field("", description="Part of the object that is meant.")
@@ -193,11 +207,13 @@ class LabelSelectorRequirement(ApiModel):
 
     key: str = Field(description="Label key the expression looks at.")
     operator: str = Field(description="In, NotIn, Exists or DoesNotExist.")
-    values: list[str] = Field([], description="Values for In and NotIn.")
+    values: Annotated[list[str], AtomicList()] = Field([], description="Values for In and NotIn.")
 
 
 class LabelSelector(ApiModel):
     """Labels and expressions that must all hold; an empty selector matches everything."""
+
+    schema_extra: ClassVar[JsonObject] = {"x-kubernetes-map-type": "atomic"}
 
     match_labels: dict[str, str] = Field({}, description="Labels that must have exactly these values.")
     match_expressions: list[LabelSelectorRequirement] = Field(
