@@ -126,7 +126,8 @@ def test_a_watch_from_before_a_compaction_is_gone_without_a_watch_cache(kubernet
     with ControlPlane(kubernetes_programs, apiserver_flags=["--watch-cache=false"]) as server:
         maps = f"/api/v1/namespaces/{server.create_namespace()}/configmaps"
         early = server.client.create(maps, CONFIG_MAP)["metadata"]["resourceVersion"]
-        server.client.patch(f"{maps}/note", {"data": {"a": "2"}})
+        for value in ("2", "3"):
+            server.client.patch(f"{maps}/note", {"data": {"a": value}})
 
         server.compact()
 

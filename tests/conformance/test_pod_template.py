@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.harness.server import ControlPlane, wait_until
+from tests.conformance.harness.definitions import collection, conditions, install
+from tests.conformance.harness.server import ControlPlane
 from tools.openapi.pod_template import OUTPUT, Resolver, SchemaError, embedded_schemas, render
 
 FILE_LIMIT = 300 * 1024
 PORTS = ("spec", "containers", "items", "ports")
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @pytest.fixture(scope="module")
@@ -122,20 +122,13 @@ def test_a_definition_with_both_schemas_is_accepted_and_served(
         "metadata": {"name": "embedders.test.vcray.io"},
         "spec": {"group": "test.vcray.io", "scope": "Namespaced", "names": names, "versions": [version]},
     }
-    apiserver.client.create(DEFINITIONS, definition)
 
-    def conditions() -> dict[str, str]:
-        status = apiserver.client.get(f"{DEFINITIONS}/embedders.test.vcray.io").get("status", {})
-        return {c["type"]: c["status"] for c in status.get("conditions", [])}
+    install(apiserver.client, [definition])
 
-    wait_until(lambda: conditions().get("Established") == "True", "the definition to be established")
-    assert "NonStructuralSchema" not in conditions()
-
-    collection = f"/apis/test.vcray.io/v1/namespaces/{namespace}/embedders"
-    wait_until(lambda: apiserver.client.exists(collection), "the kind to be served")
+    assert "NonStructuralSchema" not in conditions(apiserver.client, "embedders.test.vcray.io")
     container = {"name": "main", "image": "x", "ports": [{"containerPort": 80}], "colour": "red"}
     stored = apiserver.client.create(
-        collection,
+        collection(definition, namespace),
         {
             "apiVersion": "test.vcray.io/v1",
             "kind": "Embedder",

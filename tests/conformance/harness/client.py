@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import ssl
+import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+PATIENCE, PAUSE_S = 50, 0.1  # how often and after how long a 429 is tried again
 
 
 class ApiError(Exception):
@@ -40,7 +42,20 @@ class Client:
     def raw(
         self, method: str, path: str, body: object = None, content_type: str = "application/json"
     ) -> tuple[bytes, dict[str, str]]:
-        """The body and the headers of the answer (names in lower case). Raises ApiError."""
+        """The body and the headers of the answer (names in lower case). Raises ApiError.
+
+        A server that asks for patience (429, as while the storage of a new kind starts) is asked again for a while.
+        """
+        for _ in range(PATIENCE):
+            try:
+                return self._once(method, path, body, content_type)
+            except ApiError as error:
+                if error.code != 429:
+                    raise
+            time.sleep(PAUSE_S)
+        return self._once(method, path, body, content_type)
+
+    def _once(self, method: str, path: str, body: object, content_type: str) -> tuple[bytes, dict[str, str]]:
         request = urllib.request.Request(self.url + path, method=method)
         request.add_header("Authorization", f"Bearer {self.token}")
         request.add_header("Accept", "application/json")

@@ -79,6 +79,6 @@ class Child:
             self.kill()
 
     def kill(self) -> None:
-        """End the program by SIGKILL, as a power cut would, and wait until it is gone."""
+        """End the program by SIGKILL, as a power cut would, and wait until it is gone. Safe to call twice."""
         self._process.kill()
         self._process.wait()

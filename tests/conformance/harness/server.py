@@ -127,9 +127,9 @@ class ControlPlane:
             raise
 
     def stop(self) -> None:
-        """Stop every program, last started first, and remove the folder."""
+        """End every program, last started first, and remove the folder; nothing is worth a polite end."""
         for child in reversed(list(self._children.values())):
-            child.stop()
+            child.kill()
         self._children.clear()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -195,7 +195,11 @@ class ControlPlane:
         return name
 
     def compact(self) -> int:
-        """Forget etcd's history up to now and return the revision; later reads from before it fail with 410."""
+        """Forget etcd's history before now and return the revision.
+
+        A watch is answered with 410 if an event after its resourceVersion has been forgotten, so at least two changes
+        must lie between; the API server's watch cache remembers longer unless ``--watch-cache=false``.
+        """
         revision = int(self._etcd("kv/range", {"key": "AA=="})["header"]["revision"])
         self._etcd("kv/compaction", {"revision": str(revision), "physical": True})
         return revision
