@@ -16,7 +16,7 @@ from vcray.api.meta import JsonObject
 class Schema:
     """Keys to add to the property's schema as they stand."""
 
-    extra: JsonObject = field(default_factory=dict)
+    extra: JsonObject = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
