@@ -169,6 +169,14 @@ class JobPipelined(Protocol):
 
 
 @runtime_checkable
+class JobStarving(Protocol):
+    """May the job take from others (preempt, reclaim)? Combined: and within a tier; the first tier with any implementer
+    decides; none: no."""
+
+    def job_starving(self, view: View, job: int) -> bool: ...
+
+
+@runtime_checkable
 class JobEnqueueable(Protocol):
     """May a pending job be admitted (Inqueue)? Combined: votes by tier; the first rejection's message is an event."""
 
@@ -226,8 +234,24 @@ class Why(Protocol):
     def why(self, view: View, shape: Shape) -> Iterator[Reject]: ...
 
 
+class Closing(Protocol):
+    """A session's end: what the actions learnt of a job, and where plugins put their words. Not a hook."""
+
+    def fit_error(self, job: int) -> str:
+        """Why the job's pods do not all run, as one sentence (Volcano's job fit error)."""
+        ...
+
+    def undone(self, job: int) -> int:
+        """Pending tasks of the job whose last placement of this session was an allocation that was rolled back."""
+        ...
+
+    def condition(self, job: int, type: str, reason: str, message: str) -> None:
+        """Set a PodGroup condition with status True in place of the one of that type."""
+        ...
+
+
 @runtime_checkable
 class Close(Protocol):
     """The session ends: what the plugin says of it (PodGroup conditions). All are called, in policy order."""
 
-    def close(self, view: View) -> None: ...
+    def close(self, view: View, closing: Closing) -> None: ...
