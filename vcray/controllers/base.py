@@ -1,0 +1,236 @@
+"""What a controller is: watch events in, requests out; a request in, effects out. No I/O, no clock, no dice.
+
+A *host* mirrors the watched resources, turns each change into requests (`Controller.requests`), keeps the requests
+in a queue (equal ones once; requests with one `key` are handled one after the other, in order) and drives
+`Controller.reconcile`: it carries out each effect that the generator yields and sends back the outcome, so that
+"patch, then delete, then write the status only if all went well" reads from top to bottom.
+
+A host owes three things:
+
+1. **A write's answer counts as the watch event it is going to be.** The object in the answer of a successful Create,
+   Update, UpdateStatus or Patch goes into the mirror at once, through the door of the watch events: it yields requests,
+   and the watch event with the same or an older resourceVersion that follows yields none. A Delete's answer may only
+   replace an object that the mirror still holds under the same uid. All mirrors are full before the first `reconcile`.
+2. **Failures come back.** `ReconcileError` means: the same request again, after 5 ms * 2^n (at most 1000 s).
+   After `max_requeue` failures in a row of an error with `counts`, `gave_up` runs instead and the request is dropped.
+   An error without `counts` (something outside must change first) is retried for ever, at least once in 30 s.
+3. **`Again` is a promise, not a write.** Its request comes after `after_s` seconds, once, unless the process ends.
+
+Plain data that a controller object remembers must be one that a restart can do without or build again from the
+objects; each controller says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol, TypeAlias
+
+from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.resources import Resource
+
+PatchKind: TypeAlias = Literal["json", "merge", "strategic", "apply"]
+Propagation: TypeAlias = Literal["", "Foreground", "Background", "Orphan"]
+EventType: TypeAlias = Literal["Normal", "Warning"]
+
+
+class Request(Protocol):
+    """Something to do, as a frozen dataclass: hashable, so that equal ones are queued once."""
+
+    @property
+    def key(self) -> str:
+        """Requests with one key are handled one after the other."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Fetch one object from the server: for kinds that are too many to mirror."""
+
+    resource: Resource
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """POST `object`; namespace and name are in its metadata."""
+
+    resource: Resource
+    object: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """PUT `object`; the resourceVersion in it makes a stale write a Conflict."""
+
+    resource: Resource
+    object: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStatus:
+    """PUT `object` to its status subresource; the resourceVersion in it makes a stale write a Conflict."""
+
+    resource: Resource
+    object: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """PATCH one object. A "json" patch is a list of operations, the other kinds are objects.
+
+    `field_manager` and `force` belong to kind "apply" (server-side apply)."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    patch: JsonObject | list[JsonValue]
+    kind: PatchKind = "merge"
+    subresource: str = ""
+    field_manager: str = ""
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """DELETE one object; `uid` is a precondition, `grace_s` None leaves the default grace period."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    uid: str = ""
+    grace_s: int | None = None
+    propagation: Propagation = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Record a Kubernetes event about `object`; it never fails."""
+
+    resource: Resource
+    object: JsonObject
+    type: EventType
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Queue `request` after `after_s` seconds; 0 is at once, behind what waits already."""
+
+    after_s: float
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Several effects in no order, at the same time; `Outcome.parts` answers them one by one."""
+
+    effects: tuple[Effect, ...]
+
+
+Effect: TypeAlias = Read | Create | Update | UpdateStatus | Patch | Delete | Emit | Again | All
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an effect.
+
+    `object` is the server's answer, if there is one; when `ok` is False, `status` is the HTTP status (0: no answer),
+    `reason` the Kubernetes reason (`NotFound`, `AlreadyExists`, `Conflict`, ...) and `message` the sentence.
+    An `All` is ok when all its parts are."""
+
+    ok: bool = True
+    object: JsonObject | None = None
+    status: int = 200
+    reason: str = ""
+    message: str = ""
+    parts: tuple[Outcome, ...] = ()
+
+    @property
+    def not_found(self) -> bool:
+        """The object does not exist (any more)."""
+        return not self.ok and self.status == 404
+
+    @property
+    def already_exists(self) -> bool:
+        """A Create met an object of that name."""
+        return not self.ok and self.reason == "AlreadyExists"
+
+    @property
+    def conflict(self) -> bool:
+        """A write met a newer object, a failed precondition, or a field of another manager."""
+        return not self.ok and self.status == 409 and self.reason != "AlreadyExists"
+
+
+Effects: TypeAlias = Generator[Effect, Outcome, None]
+"""What a reconciler returns."""
+
+
+class ReconcileError(Exception):
+    """This turn failed and must be tried again; `counts` tells whether it counts against `max_requeue`."""
+
+    def __init__(self, message: str, counts: bool = True) -> None:
+        super().__init__(message)
+        self.counts = counts
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One step of a mirrored object: `old` is None when it appeared, `new` is None when it went away."""
+
+    resource: Resource
+    old: JsonObject | None
+    new: JsonObject | None
+
+    @property
+    def object(self) -> JsonObject:
+        """The object as it is now, or as it was last seen."""
+        found = self.old if self.new is None else self.new
+        if found is None:
+            raise ValueError("a change without an object")
+        return found
+
+
+class Seen(Protocol):
+    """The mirrors, read only. Objects are the host's: a controller must copy before it changes anything."""
+
+    def get(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
+        """One object by name; `namespace` is "" for cluster-scoped resources."""
+        ...
+
+    def list(self, resource: Resource, namespace: str | None = None) -> Sequence[JsonObject]:
+        """All objects of a namespace (None: of all), ordered by namespace and name."""
+        ...
+
+    def owned(self, resource: Resource, owner_uid: str) -> Sequence[JsonObject]:
+        """Objects whose ownerReferences name this uid, ordered by namespace and name."""
+        ...
+
+
+class Controller(Protocol):
+    """One controller. `name` is what `--controllers` calls it."""
+
+    name: ClassVar[str]
+    watches: ClassVar[tuple[Resource, ...]]
+    max_requeue: int
+
+    def requests(self, change: Change, seen: Seen) -> Iterable[Request]:
+        """What a change asks for; `seen` holds the state after the change. Pure, cheap, called for every event."""
+        ...
+
+    def reconcile(self, request: Request, seen: Seen, now: float) -> Effects:
+        """Carry out one request; `now` is seconds since the epoch. Raises ReconcileError."""
+        ...
+
+    def gave_up(self, request: Request, seen: Seen, now: float) -> Effects:
+        """What to do once when `max_requeue` retries of a request failed. Raises ReconcileError, then it is dropped."""
+        ...
+
+
+def expect(outcome: Outcome, doing: str) -> JsonObject:
+    """The answer of a write that must succeed. Raises ReconcileError with what was being done."""
+    if not outcome.ok:
+        raise ReconcileError(f"{doing}: {outcome.message or outcome.reason or outcome.status}")
+    return outcome.object if outcome.object is not None else {}
