@@ -1,0 +1,59 @@
+# Two targets matter on a fresh machine: `make demo` and `make test`. Both need Python 3.11 or later and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: install demo test test-unit lint kubernetes crds bench bench-full oracle-full crash-full ci lock clean help
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+install: $(STAMP) ## fill .venv from the lock file
+
+$(STAMP): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "vcray needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version 2>&1). Say PYTHON=python3.x make $(MAKECMDGOALS)"; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "install: filling $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $(STAMP)
+
+demo: install ## run the main job on the embedded cluster, by itself
+	@$(BIN)/python -m vcray.cli.main demo
+
+kubernetes: install ## build the Kubernetes programs for the tests (needs Go; without it their tests skip aloud)
+	@$(BIN)/python tools/kubernetes/build.py || test $$? -eq 3
+
+test: install kubernetes ## all tests; those of a real kube-apiserver skip aloud without Go
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q -m "not bench and not apiserver" tests
+	@$(BIN)/python -m pytest -q -m "apiserver" tests
+	@$(BIN)/python -m pytest -q -m "bench" tests
+
+test-unit: install ## the part that needs neither server nor other programs
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q -m "not bench and not apiserver" tests
+
+lint: install ## format, lint, types, layers
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+crds: install ## write deploy/crds from the models
+	@$(BIN)/vcray crds --write deploy/crds
+
+bench: install ## the benchmark of the issue of record: 10,000 nodes, 10,000 pods
+	@$(BIN)/vcray bench allocate --nodes 10000 --pods 10000 --gang 64 --shapes 20
+
+oracle-full: install ## 20,000 random clusters against the scalar oracle
+	@$(BIN)/python -m pytest -q tests/oracle --count 20000 --timeout 3600
+
+crash-full: install kubernetes ## kill -9 ten times while 50 gangs are being bound
+	@VCRAY_CRASHES=10 $(BIN)/python -m pytest -q -m apiserver tests/e2e/test_crash.py --timeout 1800
+
+lock: ## resolve requirements.lock anew (needs uv)
+	@uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --group dev --output-file requirements.lock pyproject.toml
+
+clean: ## forget the environment and all caches
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info
