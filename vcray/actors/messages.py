@@ -1,0 +1,195 @@
+"""What actors say to each other: frozen, versioned, able to cross a process as msgpack.
+
+A message may arrive twice or late: each carries what makes it harmless (a resourceVersion, a generation, a uid).
+`pack` and `unpack` frame one message as `[version, message]`; a receiver refuses a version that it does not know.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from vcray.api.meta import JsonObject
+from vcray.api.wire import Node, Pod
+from vcray.cache.delta import Delta
+from vcray.cache.delta import pack as pack_delta
+from vcray.cache.delta import unpack as unpack_delta
+from vcray.core.decisions import Decisions
+
+VERSION = 1
+
+
+class Frame(msgspec.Struct, frozen=True, tag=True):
+    """Base of all messages; the tag on the wire is the class name."""
+
+
+class PodChange(msgspec.Struct, frozen=True, array_like=True):
+    """ADDED, MODIFIED or DELETED and the pod as last seen."""
+
+    type: str
+    pod: Pod
+
+
+class NodeChange(msgspec.Struct, frozen=True, array_like=True):
+    """ADDED, MODIFIED or DELETED and the node as last seen."""
+
+    type: str
+    node: Node
+
+
+class ObjectChange(msgspec.Struct, frozen=True, array_like=True):
+    """ADDED, MODIFIED or DELETED and an object of any other kind."""
+
+    type: str
+    object: JsonObject
+
+
+class PodChanges(Frame, frozen=True, tag=True):
+    """Watcher or router -> cache shard."""
+
+    changes: tuple[PodChange, ...]
+
+
+class NodeChanges(Frame, frozen=True, tag=True):
+    """Watcher or router -> cache shard."""
+
+    changes: tuple[NodeChange, ...]
+
+
+class ObjectChanges(Frame, frozen=True, tag=True):
+    """Watcher -> cluster shard, controller host; `resource` is `plural.group`."""
+
+    resource: str
+    changes: tuple[ObjectChange, ...]
+
+
+class Synced(Frame, frozen=True, tag=True):
+    """Watcher -> whoever it feeds: the first list of `resource` has been delivered."""
+
+    resource: str
+
+
+class Changed(Frame, frozen=True, tag=True):
+    """Cache shard -> coordinator: rows that changed."""
+
+    delta: Delta
+
+
+class Round(Frame, frozen=True, tag=True):
+    """Run one whole round now, changes or not, and answer when its writes are done."""
+
+
+class RoundDone(Frame, frozen=True, tag=True):
+    """Coordinator's answer to `Round`."""
+
+    generation: int
+    decisions: Decisions
+
+
+class Decide(Frame, frozen=True, tag=True):
+    """Coordinator -> scorer: a whole snapshot, packed, to decide on (trials, shadow policies)."""
+
+    snapshot: bytes
+    scorers: int = 1
+
+
+class Decided(Frame, frozen=True, tag=True):
+    """Scorer's answer to `Decide`."""
+
+    decisions: Decisions
+
+
+class GangLimits(msgspec.Struct, frozen=True):
+    """The PodGroup a commit was decided on: bind only while it still says so."""
+
+    job: str
+    min_member: int
+    min_task_member: dict[str, int]
+
+
+class Execute(Frame, frozen=True, tag=True):
+    """Coordinator -> binder: carry out one round's decisions; answered by `Executed` when all writes are done."""
+
+    decisions: Decisions
+    limits: tuple[GangLimits, ...] = ()
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What became of one binding: `bound`, `refused` (may be tried again), `gone` (the pod is no more)."""
+
+    job: str
+    task: str
+    uid: str
+    result: str
+    message: str = ""
+
+
+class Executed(Frame, frozen=True, tag=True):
+    """Binder's answer: outcomes of all bindings of that round."""
+
+    generation: int
+    outcomes: tuple[Outcome, ...]
+
+
+class Reconfigure(Frame, frozen=True, tag=True):
+    """The text of a new volcano-scheduler.conf; taken at a round's edge, or refused with the last good one kept."""
+
+    text: str
+
+
+class Accepted(Frame, frozen=True, tag=True):
+    """Answer to `Reconfigure`: sentences of what was wrong (empty when all is well), and whether it is in force."""
+
+    in_force: bool
+    problems: tuple[str, ...] = ()
+
+
+Message = (
+    PodChanges
+    | NodeChanges
+    | ObjectChanges
+    | Synced
+    | Changed
+    | Round
+    | RoundDone
+    | Decide
+    | Decided
+    | Execute
+    | Executed
+    | Reconfigure
+    | Accepted
+)
+
+
+def _encode_foreign(value: object) -> object:
+    if isinstance(value, Delta):
+        return pack_delta(value)
+    raise NotImplementedError(type(value).__name__)
+
+
+def _decode_foreign(kind: type, value: Any) -> object:
+    if kind is Delta:
+        return unpack_delta(value)
+    raise NotImplementedError(kind.__name__)
+
+
+_encoder = msgspec.msgpack.Encoder(enc_hook=_encode_foreign)
+_decoder = msgspec.msgpack.Decoder(tuple[int, Message], dec_hook=_decode_foreign)
+_version = msgspec.msgpack.Decoder(tuple[int, msgspec.Raw])
+
+
+def pack(message: Message) -> bytes:
+    """One message as msgpack."""
+    return _encoder.encode((VERSION, message))
+
+
+def unpack(frame: bytes) -> Message:
+    """The message of a frame; ValueError for another schema version or a malformed frame."""
+    try:
+        version, _ = _version.decode(frame)
+        if version != VERSION:
+            raise ValueError(f"message schema version {version}, this process speaks {VERSION}")
+        return _decoder.decode(frame)[1]
+    except msgspec.DecodeError as error:
+        raise ValueError(f"malformed message: {error}") from error

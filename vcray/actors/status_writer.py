@@ -1,0 +1,140 @@
+"""How decisions look on the wire: PodGroup status, pod conditions, events, queue usage.
+
+Each write touches only the fields that the scheduler owns: a PodGroup (whose CRD has no status subresource) is changed by a
+merge patch of `status` with the resourceVersion that was read, so its spec can never be wiped (volcano-sh/volcano#1725);
+a queue's `status.allocated` is server-side applied under a field manager of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+
+from vcray.actors.runtime import Time
+from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.podresources import resource_list
+from vcray.api.resources import PODGROUPS, PODS, QUEUES, Resource
+from vcray.clock import rfc3339
+from vcray.core.decisions import Bind, Decisions, Event, Evict, GroupUpdate, PodCondition, QueueUpdate
+from vcray.core.tables import PHASE_NAMES
+from vcray.errors import VcrayError
+from vcray.kube.client import KubeClient, PatchType
+from vcray.kube.errors import Conflict, NotFound
+from vcray.kube.events import EventRecorder
+from vcray.log import get_logger
+
+log = get_logger("binder")
+
+QUEUE_MANAGER = "vcray-scheduler"
+"""Field manager of a queue's status.allocated."""
+
+_KINDS: dict[str, Resource] = {"Pod": PODS, "PodGroup": PODGROUPS, "Queue": QUEUES}
+
+
+class StatusWriter:
+    """Writes what a round says, not what it does. A failed write is logged and left to the next round."""
+
+    def __init__(self, client: KubeClient, events: EventRecorder, time: Time, scheduler_name: str) -> None:
+        self._client = client
+        self._events = events
+        self._time = time
+        self._scheduler = scheduler_name
+        self._slots = asyncio.Semaphore(32)
+
+    async def write(self, decisions: Decisions, refused: Mapping[str, str]) -> None:
+        """All statuses and events of a round; jobs with a refused binding keep their old status until the next one."""
+        groups = [update for update in decisions.groups if update.job not in refused]
+        work: list[Awaitable[None]] = [self._fenced(self._group(update)) for update in groups]
+        work += [self._fenced(self._condition(condition)) for condition in decisions.conditions]
+        work += [self._fenced(self._event(event)) for event in decisions.events]
+        work += [self._fenced(self._queue(update)) for update in decisions.queues]
+        await asyncio.gather(*work)
+
+    async def assigned(self, bind: Bind) -> None:
+        """The event of a binding that was done."""
+        text = f"Successfully assigned {bind.task} to {bind.node}"
+        await self._fenced(self._event(Event("Pod", bind.task, bind.uid, "Normal", "Scheduled", text)))
+
+    async def refused(self, bind: Bind, message: str) -> None:
+        """The condition of a pod whose binding was refused."""
+        text = f"failed to bind to node {bind.node}: {message}"
+        await self._fenced(self._condition(PodCondition(bind.task, bind.uid, "SchedulerError", text)))
+
+    async def evicted(self, evict: Evict) -> None:
+        """The events of an eviction, on the pod and its PodGroup."""
+        text = f"Pod is evicted, because of {evict.reason}"
+        await self._fenced(self._event(Event("Pod", evict.task, evict.uid, "Warning", "Evict", text)))
+        if evict.job:
+            await self._fenced(self._event(Event("PodGroup", evict.job, "", "Normal", "Evict", evict.reason)))
+
+    def eviction_conditions(self, evict: Evict) -> list[JsonValue]:
+        """Conditions of a pod about to be deleted."""
+        now = rfc3339(self._time.now())
+        text = f"Pod is evicted, because of {evict.reason}"
+        why = f"{self._scheduler}: preempting to accommodate a higher priority pod"
+        return [
+            _condition("Ready", "False", "Evict", text, now),
+            _condition("DisruptionTarget", "True", "PreemptionByScheduler", why, now),
+        ]
+
+    async def _group(self, update: GroupUpdate) -> None:
+        namespace, _, name = update.job.partition("/")
+        status: JsonObject = {
+            "phase": PHASE_NAMES[update.status.phase] or None,
+            "running": update.status.running or None,
+            "succeeded": update.status.succeeded or None,
+            "failed": update.status.failed or None,
+            "conditions": [
+                {
+                    "type": condition.type,
+                    "status": condition.status,
+                    "transitionID": condition.transition,
+                    "lastTransitionTime": condition.since,
+                    "reason": condition.reason,
+                    "message": condition.message,
+                }
+                for condition in update.status.conditions
+            ],
+        }
+        patch: JsonObject = {
+            "metadata": {"uid": update.uid, "resourceVersion": update.resource_version},
+            "status": status,
+        }
+        await self._client.patch(PODGROUPS, namespace, name, patch)
+
+    async def _condition(self, condition: PodCondition) -> None:
+        namespace, _, name = condition.task.partition("/")
+        now = rfc3339(self._time.now())
+        entry = _condition("PodScheduled", "False", condition.reason, condition.message, now)
+        status: JsonObject = {"conditions": [entry]}
+        if condition.nominated:
+            status["nominatedNodeName"] = condition.nominated
+        patch: JsonObject = {"metadata": {"uid": condition.uid}, "status": status}
+        await self._client.patch(PODS, namespace, name, patch, PatchType.STRATEGIC, "status")
+
+    async def _event(self, event: Event) -> None:
+        namespace, _, name = event.name.rpartition("/")
+        resource = _KINDS[event.kind]
+        await self._events.emit(
+            resource, namespace or None, name, event.uid, event.type, event.reason, event.message
+        )
+
+    async def _queue(self, update: QueueUpdate) -> None:
+        allocated: JsonObject = dict(resource_list(dict(update.allocated)))
+        for name in ("cpu", "memory"):
+            allocated.setdefault(name, "0")
+        body: JsonObject = {"metadata": {"name": update.queue}, "status": {"allocated": allocated}}
+        await self._client.apply(QUEUES, body, force=True, subresource="status", field_manager=QUEUE_MANAGER)
+
+    async def _fenced(self, write: Awaitable[None]) -> None:
+        async with self._slots:
+            try:
+                await write
+            except (Conflict, NotFound) as error:
+                log.debug("status left to the next round", why=str(error))
+            except VcrayError as error:
+                log.warning("status not written", why=str(error))
+
+
+def _condition(kind: str, status: str, reason: str, message: str, now: str) -> JsonObject:
+    return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": now}

@@ -1,0 +1,1 @@
+"""Pure callers of decide(): so far the recovery of gangs that were bound in part."""

@@ -1,0 +1,98 @@
+"""Gangs that were bound in part and never ran: make them whole first, else take them back.
+
+A crash between two bindings of a gang, or a binding that the API server refused, leaves a gang bound below its minimum.
+Its pods hold resources and cannot start their work. Truth is in the API server alone, so no intent is stored: such a gang
+is recognised by its pods. Recovery asks the same `decide()` twice: with every other job's pending pods out of the way, then,
+for gangs that are still below their minimum, it evicts what was bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from vcray.core.arrays import Bool
+from vcray.core.decisions import Decisions, Evict
+from vcray.core.policy import Policy
+from vcray.core.session import decide
+from vcray.core.snapshot import Snapshot
+from vcray.core.tables import MISSING, Status
+
+REASON = "gang is bound below its minimum and cannot be completed"
+
+
+def half_bound(snapshot: Snapshot) -> tuple[str, ...]:
+    """Names of jobs with bound pods, fewer than their minimum (the total or a role's), none of which ever ran."""
+    jobs = _half_bound(snapshot, _counts(snapshot))
+    return tuple(sorted(snapshot.jobs.names[row] for row in np.flatnonzero(jobs)))
+
+
+def complete(snapshot: Snapshot, policy: Policy, jobs: Iterable[str]) -> Decisions:
+    """Decisions for the named jobs alone: the pending pods of all others do not take part. Only commits are kept."""
+    wanted = set(jobs)
+    rows = np.array([name in wanted for name in snapshot.jobs.names], dtype=np.bool_)
+    tasks = snapshot.tasks
+    taking_part = np.zeros(len(tasks), dtype=np.bool_)
+    owned = tasks.job != MISSING
+    taking_part[owned] = rows[tasks.job[owned]]
+    restricted = replace(snapshot, tasks=replace(tasks, gated=tasks.gated | ~taking_part))
+    decisions = decide(restricted, policy)
+    kept = tuple(commit for commit in decisions.commits if commit.job in wanted)
+    return Decisions(generation=decisions.generation, commits=kept)
+
+
+def take_back(snapshot: Snapshot, jobs: Iterable[str]) -> tuple[Evict, ...]:
+    """Evictions of all bound pods of the named jobs that are still bound in part."""
+    wanted = set(jobs) & set(half_bound(snapshot))
+    tasks = snapshot.tasks
+    evictions = [
+        Evict(tasks.names[row], tasks.uids[row], snapshot.jobs.names[tasks.job[row]], REASON)
+        for row in np.flatnonzero((tasks.status == Status.BOUND) & (tasks.job != MISSING))
+        if snapshot.jobs.names[tasks.job[row]] in wanted
+    ]
+    return tuple(sorted(evictions, key=lambda evict: evict.task))
+
+
+def _counts(snapshot: Snapshot) -> dict[Status, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    tasks = snapshot.tasks
+    owned = tasks.job != MISSING
+    return {
+        status: np.bincount(tasks.job[owned & (tasks.status == status)], minlength=len(snapshot.jobs))
+        for status in Status
+    }
+
+
+def _half_bound(
+    snapshot: Snapshot, counts: dict[Status, np.ndarray[tuple[int], np.dtype[np.int64]]]
+) -> Bool:
+    bound = counts[Status.BOUND]
+    ran = counts[Status.RUNNING] + counts[Status.SUCCEEDED] + counts[Status.FAILED]
+    in_flight = counts[Status.BINDING] + counts[Status.RELEASING]
+    short = bound + _pending_best_effort(snapshot) < snapshot.jobs.min_available
+    for row, minimums in enumerate(snapshot.jobs.role_minimum):
+        if minimums and bound[row] and not short[row]:
+            short[row] = _role_short(snapshot, row, minimums)
+    result: Bool = (bound > 0) & short & (ran == 0) & (in_flight == 0)
+    return result
+
+
+def _pending_best_effort(snapshot: Snapshot) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """(J,) pending pods that request nothing: Volcano counts them as ready."""
+    empty = np.array(
+        [all(name == "pods" for name, _ in shape.requests) for shape in snapshot.shapes], dtype=np.bool_
+    )
+    tasks = snapshot.tasks
+    if not len(tasks):
+        return np.zeros(len(snapshot.jobs), dtype=np.int64)
+    chosen = (tasks.job != MISSING) & (tasks.status == Status.PENDING) & empty[tasks.shape]
+    return np.bincount(tasks.job[chosen], minlength=len(snapshot.jobs))
+
+
+def _role_short(snapshot: Snapshot, job: int, minimums: tuple[tuple[int, int], ...]) -> bool:
+    if snapshot.jobs.min_available[job] < sum(minimum for _, minimum in minimums):
+        return False
+    tasks = snapshot.tasks
+    mine = tasks.role[(tasks.job == job) & (tasks.status == Status.BOUND)]
+    return any(int((mine == role).sum()) < minimum for role, minimum in minimums)

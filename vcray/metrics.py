@@ -1,0 +1,92 @@
+"""Every metric, Volcano's names where Volcano has them, on a registry of its own.
+
+A registry of our own (not prometheus-client's global one) lets several control planes live in one process, as tests and
+simulations do. `docs/metrics.md` lists all of them; a test keeps the two equal.
+"""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+
+def _geometric(low: float, high: float, count: int) -> tuple[float, ...]:
+    """`count` bucket bounds from `low` to `high`, both included, in equal ratios."""
+    step = (high / low) ** (1 / (count - 1))
+    return tuple(low * step**index for index in range(count))
+
+
+class Metrics:
+    """All metrics of one control plane."""
+
+    def __init__(self) -> None:
+        registry = CollectorRegistry()
+        self.registry = registry
+        self.e2e_latency = Histogram(
+            "volcano_e2e_scheduling_latency_milliseconds",
+            "One scheduling round from its snapshot to its last write.",
+            registry=registry,
+            buckets=_geometric(1, 5000, 20),
+        )
+        self.session_latency = Histogram(
+            "volcano_open_session_duration_milliseconds",
+            "Building the snapshot of a round.",
+            registry=registry,
+            buckets=_geometric(1, 5000, 20),
+        )
+        self.decide_latency = Histogram(
+            "vcray_decide_duration_milliseconds",
+            "The pure decision of a round: all actions over the snapshot.",
+            registry=registry,
+            buckets=_geometric(0.1, 10000, 20),
+        )
+        self.task_latency = Histogram(
+            "volcano_task_scheduling_latency_milliseconds",
+            "Time of a pod in a stage of scheduling.",
+            ["stage"],
+            registry=registry,
+            buckets=_geometric(1, 2000, 20),
+        )
+        self.rounds = Counter("vcray_rounds", "Scheduling rounds run.", registry=registry)
+        self.bindings = Counter(
+            "vcray_bindings", "Bindings by result: bound, refused, gone.", ["result"], registry=registry
+        )
+        self.recoveries = Counter(
+            "vcray_recovered_gangs",
+            "Gangs found bound in part, by what was done: completed, evicted.",
+            ["result"],
+            registry=registry,
+        )
+        self.unscheduled_tasks = Gauge(
+            "volcano_unschedule_task_count",
+            "Pods of a job that could not be scheduled.",
+            ["job_id"],
+            registry=registry,
+        )
+        self.unscheduled_jobs = Gauge(
+            "volcano_unschedule_job_count", "Jobs that could not be scheduled.", registry=registry
+        )
+        self.config_problems = Counter(
+            "vcray_config_problems",
+            "Faults found in a scheduler configuration, by code.",
+            ["code"],
+            registry=registry,
+        )
+        self.watch_relists = Counter(
+            "vcray_watch_relists", "Lists done again, by resource.", ["resource"], registry=registry
+        )
+        self.actor_failures = Gauge(
+            "vcray_actor_failures", "Messages that an actor failed on, by actor.", ["actor"], registry=registry
+        )
+        self.reconciles = Counter(
+            "vcray_reconciles",
+            "Requests handled by a controller, by result: ok, retried, gave_up.",
+            ["controller", "result"],
+            registry=registry,
+        )
+
+    def expose(self) -> bytes:
+        """The Prometheus text of all metrics."""
+        return generate_latest(self.registry)
