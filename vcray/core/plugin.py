@@ -7,9 +7,10 @@ one is refused when the class is defined.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from vcray.errors import ConfigError, Problem, did_you_mean
 
@@ -18,9 +19,67 @@ if TYPE_CHECKING:
 
 
 class Args(BaseModel):
-    """Arguments of a plugin: field aliases are the keys of `volcano-scheduler.conf`."""
+    """Arguments of a plugin: field aliases are the keys of `volcano-scheduler.conf`.
+
+    `families`: prefixes of keys that end in a free name, such as `binpack.resources.`, with the type of their values."""
 
     model_config = ConfigDict(frozen=True, extra="allow", populate_by_name=True)
+    families: ClassVar[Mapping[str, type]] = {}
+
+    @classmethod
+    def read(cls, given: Mapping[str, JsonValue], where: str) -> tuple[Self, list[Problem]]:
+        """The arguments as Volcano's getters take them, and what is wrong with them (VC0108).
+
+        A value of the wrong type keeps the default: an int must be a YAML int (neither `"10"` nor `10.0`), a float may be
+        an int, a bool may be spelled as Go's ParseBool reads it. Keys that the plugin does not know have no effect."""
+        known = {
+            field.alias or name: field.annotation
+            for name, field in cls.model_fields.items()
+            if isinstance(field.annotation, type)
+        }
+        taken: dict[str, JsonValue] = {}
+        problems: list[Problem] = []
+        for key, value in given.items():
+            family = next((kind for prefix, kind in cls.families.items() if key.startswith(prefix)), None)
+            kind = known.get(key, family)
+            if kind is None:
+                what = f"unknown argument '{key}'{did_you_mean(key, known)}; it has no effect"
+                problems.append(Problem("VC0108", f"{where}.{key}", what))
+                continue
+            accepted = _accept(kind, value)
+            if accepted is None:
+                what = f"must be {_SPOKEN[kind]}, got {value!r}; the default is kept"
+                problems.append(Problem("VC0108", f"{where}.{key}", what))
+            else:
+                taken[key] = accepted
+        return cls.model_validate(taken), problems
+
+
+_SPOKEN: dict[type | None, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a string",
+}
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+
+
+def _accept(kind: type | None, value: JsonValue) -> bool | int | float | str | None:
+    """The value if Volcano's getter of that kind takes it, else None."""
+    if kind is bool:
+        if isinstance(value, bool):
+            return value
+        if not isinstance(value, str):
+            return None
+        return True if value in _TRUE else False if value in _FALSE else None
+    if isinstance(value, bool):
+        return None
+    if kind is int:
+        return value if isinstance(value, int) else None
+    if kind is float:
+        return float(value) if isinstance(value, int | float) else None
+    return value if isinstance(value, str) else None
 
 
 A = TypeVar("A", bound=Args)
