@@ -1,0 +1,137 @@
+"""Volcano's `gang`: the pods of a PodGroup start together or not at all.
+
+A job is ready when enough of its tasks hold a node: `minMember` in all, and `minTaskMember` of each role. The role minimums
+count only while their sum is within `minMember`; a smaller `minMember` says that the job can start with less, so it alone
+decides (Volcano's CheckTaskReady). Best-effort tasks wait for backfill and count as ready, else allocate could
+never finish the gangs that hold them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vcray.core.arrays import Int, IntLike
+from vcray.core.hooks import Closing, Vote
+from vcray.core.plugin import Args, Plugin
+from vcray.core.tables import MISSING, READY_STATUS, Status
+from vcray.core.view import View
+
+_VALID = (*READY_STATUS, Status.PIPELINED, Status.PENDING)
+_SCHEDULED = (Status.RUNNING, Status.BOUND, Status.FAILED, Status.SUCCEEDED)
+_BEST_EFFORT = -1
+"""Last entry of a role's counts: its pending tasks that request nothing."""
+
+
+class Gang(Plugin[Args]):
+    """All-or-nothing start, orders of unready jobs first, and the conditions Scheduled and Unschedulable."""
+
+    def job_valid(self, view: View, job: int) -> str | None:
+        """Too few pods of a role, or too few in all; pods that are ending or failed do not count."""
+        jobs = view.snapshot.jobs
+        if _roles_short(view, job, _VALID, best_effort=False):
+            return "Not enough valid pods of each task for gang-scheduling"
+        valid, least = _tasks(view, job, _VALID), int(jobs.min_available[job])
+        if valid < least:
+            return f"Not enough valid tasks for gang-scheduling, valid: {valid}, min: {least}"
+        return None
+
+    def gang_need(self, view: View, job: int, tasks: Int) -> int:
+        """Length of the shortest prefix of `tasks` that makes the job ready; more than there are when none does."""
+        need = int(view.snapshot.jobs.min_available[job]) - _ready(view, job)
+        short = _roles_short(view, job, READY_STATUS)
+        if not short:
+            return max(need, 1)
+        taken = 0
+        for taken, role in enumerate(view.snapshot.tasks.role[tasks].tolist(), start=1):
+            if role in short:
+                short[role] -= 1
+                if not short[role]:
+                    del short[role]
+            if not short:
+                return max(need, taken)
+        return max(need, taken + sum(short.values()))
+
+    def job_ready(self, view: View, job: int) -> bool:
+        """Enough tasks hold a node, in all and of each role."""
+        least = int(view.snapshot.jobs.min_available[job])
+        return _ready(view, job) >= least and not _roles_short(view, job, READY_STATUS)
+
+    def job_pipelined(self, view: View, job: int) -> Vote:
+        """Permit when tasks that hold a node or a promise are enough, else reject; never abstains."""
+        least = int(view.snapshot.jobs.min_available[job])
+        held = _ready(view, job) + int(view.jobs.count[Status.PIPELINED, job])
+        enough = held >= least and not _roles_short(view, job, (*READY_STATUS, Status.PIPELINED))
+        return Vote.PERMIT if enough else Vote.REJECT
+
+    def job_starving(self, view: View, job: int) -> bool:
+        """Below `minMember` even with promised tasks; role minimums and best-effort tasks are not looked at."""
+        return _tasks(view, job, (*READY_STATUS, Status.PIPELINED)) < int(
+            view.snapshot.jobs.min_available[job]
+        )
+
+    def job_order(self, view: View, jobs: IntLike) -> IntLike:
+        """0 for a job below `minMember`, 1 for the others: unready first. Role minimums are not looked at."""
+        if isinstance(jobs, np.ndarray):
+            ready = view.jobs.pending_best_effort[jobs].astype(np.int64)
+            for status in READY_STATUS:
+                ready += view.jobs.count[status, jobs]
+            return (ready >= view.snapshot.jobs.min_available[jobs]).astype(np.int64)
+        return int(_ready(view, jobs) >= int(view.snapshot.jobs.min_available[jobs]))
+
+    def close(self, view: View, closing: Closing) -> None:
+        """Condition Scheduled or Unschedulable of each job that has tasks and a queue, by the task count alone.
+
+        A job that misses only a role minimum therefore says Scheduled, as in Volcano."""
+        least = view.snapshot.jobs.min_available.tolist()
+        told = (view.jobs.count.sum(axis=0) > 0) & (view.snapshot.jobs.queue != MISSING)
+        for job in np.flatnonzero(told).tolist():
+            ready = _ready(view, job)
+            if ready >= least[job]:
+                closing.condition(job, "Scheduled", "tasks in gang are ready to be scheduled", "")
+            elif not _only_ending(view, job):
+                total = int(view.jobs.count[:, job].sum())
+                short = least[job] - (_tasks(view, job, READY_STATUS) + closing.undone(job))
+                closing.condition(
+                    job,
+                    "Unschedulable",
+                    "NotEnoughResources",
+                    f"{short}/{total} tasks in gang unschedulable: {closing.fit_error(job)}",
+                )
+
+
+def _tasks(view: View, job: int, statuses: tuple[Status, ...]) -> int:
+    """Tasks of the job in any of the statuses."""
+    count = view.jobs.count[:, job].tolist()
+    return sum(count[status] for status in statuses)
+
+
+def _ready(view: View, job: int) -> int:
+    """Tasks that hold a node or are done, and pending best-effort ones (Volcano's IsReady)."""
+    return _tasks(view, job, READY_STATUS) + int(view.jobs.pending_best_effort[job])
+
+
+def _roles_short(
+    view: View, job: int, statuses: tuple[Status, ...], best_effort: bool = True
+) -> dict[int, int]:
+    """Role -> how many tasks it lacks; empty when none does or when `minMember` is below the sum of the minimums."""
+    minimums = view.snapshot.jobs.role_minimum[job]
+    if not minimums or int(view.snapshot.jobs.min_available[job]) < sum(least for _, least in minimums):
+        return {}
+    short: dict[int, int] = {}
+    for role, least in minimums:
+        count = view.jobs.role_count[job, role]
+        have = sum(count[status] for status in statuses) + (count[_BEST_EFFORT] if best_effort else 0)
+        if have < least:
+            short[role] = least - have
+    return short
+
+
+def _only_ending(view: View, job: int) -> bool:
+    """The gang is short only because some of its running pods are ending: nothing is said of it meanwhile."""
+    if _tasks(view, job, (Status.PENDING, Status.PIPELINED)):
+        return False
+    rows = view.tasks_of_job[job]
+    ending = (view.status[rows] == Status.RELEASING) & (view.snapshot.tasks.node[rows] != MISSING)
+    releasing = int(ending.sum())
+    least = int(view.snapshot.jobs.min_available[job])
+    return releasing > 0 and _tasks(view, job, _SCHEDULED) + releasing >= least
