@@ -228,10 +228,13 @@ class KubeClient:
         propagation: Propagation | None = None,
         uid: str | None = None,
         resource_version: str | None = None,
-    ) -> None:
-        """Delete an object. With `uid` or `resource_version` only if it is still that one (else Conflict)."""
+    ) -> JsonObject:
+        """Delete an object. With `uid` or `resource_version` only if it is still that one (else Conflict).
+
+        Returns the server's answer: the object while it terminates, or a Status once it is gone."""
         body = delete_options(grace_seconds, propagation, uid, resource_version)
-        await self.request("DELETE", resource.path(namespace, name), None, body or None)
+        answer = await self.request("DELETE", resource.path(namespace, name), None, body or None)
+        return wire.decode_object(answer)
 
     async def bind(
         self,
