@@ -1,0 +1,218 @@
+"""The controller host: mirrors what its controllers watch, queues their requests, drives their generators.
+
+Requests with one key are handled one after the other, different keys side by side. A turn that fails comes back after
+5 ms * 2^n; a controller that gave up says what happens then. Nothing is reconciled before every mirror is full.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Sequence
+
+from vcray.actors.effects import EffectRunner
+from vcray.actors.messages import Message, ObjectChanges, Synced
+from vcray.actors.objects import ObjectMirrors
+from vcray.actors.runtime import Time
+from vcray.api.meta import JsonObject
+from vcray.api.resources import Resource
+from vcray.controllers.base import Change, Controller, Effects, Outcome, ReconcileError, Request
+from vcray.kube.client import KubeClient
+from vcray.kube.events import EventRecorder
+from vcray.log import get_logger
+from vcray.metrics import Metrics
+
+log = get_logger("controllers")
+
+FIRST_DELAY_S = 0.005
+LONGEST_DELAY_S = 1000.0
+LONGEST_UNCOUNTED_S = 30.0
+
+
+class ControllerHost:
+    """One actor for all controllers. `workers` bounds the requests handled at once."""
+
+    def __init__(
+        self,
+        controllers: Sequence[Controller],
+        client: KubeClient,
+        events: EventRecorder,
+        time: Time,
+        metrics: Metrics,
+        workers: int = 16,
+    ) -> None:
+        self._controllers = tuple(controllers)
+        self._watched = tuple({resource: None for each in controllers for resource in each.watches})
+        self._by_name = {resource.full_name: resource for resource in self._watched}
+        self._mirrors = ObjectMirrors(self._watched)
+        self._time = time
+        self._metrics = metrics
+        self._workers = workers
+        self._events = events
+        self._client = client
+        self._unsynced = {resource.full_name for resource in self._watched}
+        self._queue = _Queue()
+        self._failures: dict[tuple[str, Request], int] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._wake = asyncio.Event()
+
+    @property
+    def watched(self) -> tuple[Resource, ...]:
+        """All resources that some controller watches."""
+        return self._watched
+
+    async def start(self) -> None:
+        for index in range(self._workers):
+            self._spawn(self._work(), f"controller worker {index}")
+
+    async def stop(self) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def receive(self, message: Message) -> Message | None:
+        match message:
+            case ObjectChanges(resource=name, changes=changes):
+                resource = self._by_name[name]
+                for each in changes:
+                    change = (
+                        self._mirrors.remove(resource, each.object)
+                        if each.type == "DELETED"
+                        else self._mirrors.put(resource, each.object)
+                    )
+                    self._note(change)
+            case Synced(resource=name):
+                self._unsynced.discard(name)
+                self._wake.set()
+            case _:
+                raise TypeError(type(message).__name__)
+        return None
+
+    def _note(self, change: Change | None) -> None:
+        if change is None:
+            return
+        for controller in self._controllers:
+            if change.resource in controller.watches:
+                for request in controller.requests(change, self._mirrors):
+                    self._queue.add(controller, request)
+        self._wake.set()
+
+    def _learned(self, resource: Resource, obj: JsonObject, only_if_held: bool) -> None:
+        if self._mirrors.mirrors(resource):
+            self._note(self._mirrors.put(resource, obj, only_if_held))
+
+    async def _work(self) -> None:
+        while True:
+            item = None if self._unsynced else self._queue.take()
+            if item is None:
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            controller, request = item
+            try:
+                await self._turn(controller, request)
+            finally:
+                self._queue.done(controller, request)
+                self._wake.set()
+
+    async def _turn(self, controller: Controller, request: Request) -> None:
+        name = controller.name
+        try:
+            await self._drive(controller, controller.reconcile(request, self._mirrors, self._time.now()))
+        except ReconcileError as error:
+            await self._failed(controller, request, error)
+        except Exception:  # the fence: a fault in one controller must not stop the others
+            log.exception("reconcile crashed", controller=name, request=request)
+            await self._failed(controller, request, ReconcileError("internal error"))
+        else:
+            self._failures.pop((name, request), None)
+            self._metrics.reconciles.labels(controller=name, result="ok").inc()
+
+    async def _failed(self, controller: Controller, request: Request, error: ReconcileError) -> None:
+        key = (controller.name, request)
+        count = self._failures.get(key, 0)
+        log.info("reconcile failed", controller=controller.name, request=request, why=str(error), tries=count + 1)
+        if error.counts and 0 <= controller.max_requeue <= count:
+            self._metrics.reconciles.labels(controller=controller.name, result="gave_up").inc()
+            try:
+                await self._drive(controller, controller.gave_up(request, self._mirrors, self._time.now()))
+            except ReconcileError as last:
+                log.warning("gave up", controller=controller.name, request=request, why=str(last))
+            return
+        self._failures[key] = count + 1
+        self._metrics.reconciles.labels(controller=controller.name, result="retried").inc()
+        longest = LONGEST_DELAY_S if error.counts else LONGEST_UNCOUNTED_S
+        self._later(controller, min(longest, FIRST_DELAY_S * 2 ** min(count, 30)), request)
+
+    async def _drive(self, controller: Controller, effects: Effects) -> None:
+        runner = EffectRunner(
+            self._client,
+            self._events,
+            self._learned,
+            lambda after_s, request: self._later(controller, after_s, request),
+        )
+        outcome: Outcome | None = None
+        with contextlib.closing(effects):
+            try:
+                effect = next(effects)
+                while True:
+                    outcome = await runner.run(effect)
+                    effect = effects.send(outcome)
+            except StopIteration:
+                return
+
+    def _later(self, controller: Controller, after_s: float, request: Request) -> None:
+        if after_s <= 0:
+            self._queue.add(controller, request)
+            self._wake.set()
+            return
+
+        async def wait() -> None:
+            await self._time.sleep(after_s)
+            self._queue.add(controller, request)
+            self._wake.set()
+
+        self._spawn(wait(), f"{controller.name} timer")
+
+    def _spawn(self, work: object, name: str) -> None:
+        task: asyncio.Task[None] = asyncio.create_task(work, name=name)  # type: ignore[arg-type]
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+class _Queue:
+    """Requests by controller and key, equal ones once; a key being handled waits."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[str, str], dict[Request, None]] = {}
+        self._ready: deque[tuple[Controller, str]] = deque()
+        self._busy: set[tuple[str, str]] = set()
+
+    def add(self, controller: Controller, request: Request) -> None:
+        key = (controller.name, request.key)
+        waiting = self._waiting.setdefault(key, {})
+        if not waiting and key not in self._busy:
+            self._ready.append((controller, request.key))
+        waiting.setdefault(request)
+
+    def take(self) -> tuple[Controller, Request] | None:
+        if not self._ready:
+            return None
+        controller, name = self._ready.popleft()
+        key = (controller.name, name)
+        request = next(iter(self._waiting[key]))
+        del self._waiting[key][request]
+        self._busy.add(key)
+        return controller, request
+
+    def done(self, controller: Controller, request: Request) -> None:
+        key = (controller.name, request.key)
+        self._busy.discard(key)
+        if self._waiting.get(key):
+            self._ready.append((controller, request.key))
+        else:
+            self._waiting.pop(key, None)
