@@ -216,6 +216,6 @@ class LabelSelector(ApiModel):
     schema_extra: ClassVar[JsonObject] = {"x-kubernetes-map-type": "atomic"}
 
     match_labels: dict[str, str] = Field({}, description="Labels that must have exactly these values.")
-    match_expressions: list[LabelSelectorRequirement] = Field(
+    match_expressions: Annotated[list[LabelSelectorRequirement], AtomicList()] = Field(
         [], description="Expressions that must all hold."
     )
