@@ -40,7 +40,12 @@ class Client:
     timeout_s: float = 30.0
 
     def raw(
-        self, method: str, path: str, body: object = None, content_type: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
     ) -> tuple[bytes, dict[str, str]]:
         """The body and the headers of the answer (names in lower case). Raises ApiError.
 
@@ -48,17 +53,19 @@ class Client:
         """
         for _ in range(PATIENCE):
             try:
-                return self._once(method, path, body, content_type)
+                return self._once(method, path, body, content_type, accept)
             except ApiError as error:
                 if error.code != 429:
                     raise
             time.sleep(PAUSE_S)
-        return self._once(method, path, body, content_type)
+        return self._once(method, path, body, content_type, accept)
 
-    def _once(self, method: str, path: str, body: object, content_type: str) -> tuple[bytes, dict[str, str]]:
+    def _once(
+        self, method: str, path: str, body: object, content_type: str, accept: str
+    ) -> tuple[bytes, dict[str, str]]:
         request = urllib.request.Request(self.url + path, method=method)
         request.add_header("Authorization", f"Bearer {self.token}")
-        request.add_header("Accept", "application/json")
+        request.add_header("Accept", accept)
         data = None
         if body is not None:
             data = json.dumps(body).encode()
@@ -89,6 +96,12 @@ class Client:
     def get(self, path: str) -> dict[str, Any]:
         """Read `path`."""
         return self.request("GET", path)
+
+    def table(self, path: str) -> dict[str, Any]:
+        """Read `path` in the form that kubectl prints."""
+        answer, _ = self.raw("GET", path, accept="application/json;as=Table;v=v1;g=meta.k8s.io")
+        decoded: dict[str, Any] = json.loads(answer)
+        return decoded
 
     def create(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """POST `body` to the collection `path`."""
