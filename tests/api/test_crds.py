@@ -6,6 +6,7 @@ required field. Objects without rules of their own have no row; the pod template
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -569,3 +570,8 @@ def test_schemas_are_found_by_kind_and_told_apart_by_api_version() -> None:
     assert schema_for("Job") is schema_for("Job", "batch.volcano.sh/v1alpha1")
     with pytest.raises(KeyError):
         schema_for("Job", "batch/v1")
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_crd_fits_into_the_annotation_that_kubectl_apply_writes(kind: str) -> None:
+    assert len(json.dumps(CRDS[kind])) < 262_144
