@@ -1,0 +1,166 @@
+"""What the cluster says beside pods and nodes, by key: claims, classes, namespaces, Services and owners of pods.
+
+Looked up when a form becomes a shape. Nothing here depends on the order in which objects came.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from vcray.cache.labels import Labels, normalise, satisfies
+from vcray.cache.podspec import PodForm, SpreadForm, TermForm
+from vcray.cache.rows import (
+    ClaimRow,
+    ClusterRow,
+    GroupRow,
+    NamespaceRow,
+    PriorityClassRow,
+    QueueRow,
+    StorageClassRow,
+    WorkloadRow,
+)
+from vcray.core.snapshot import SelectorSpec
+from vcray.core.tables import Requirement
+
+DEFAULT_SPREAD: Final = (("kubernetes.io/hostname", 3), ("topology.kubernetes.io/zone", 5))
+"""kube-scheduler's default constraints: (topology key, maxSkew), both ScheduleAnyway."""
+
+UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
+
+
+class Knowledge:
+    """Rows of the cluster kinds."""
+
+    def __init__(self) -> None:
+        self.groups: dict[str, GroupRow] = {}
+        self.queues: dict[str, QueueRow] = {}
+        self.claims: dict[str, ClaimRow] = {}
+        self.storage_classes: dict[str, StorageClassRow] = {}
+        self.priority_classes: dict[str, PriorityClassRow] = {}
+        self.namespaces: dict[str, NamespaceRow] = {}
+        self.services: dict[str, dict[str, WorkloadRow]] = {}
+        self.owners: dict[str, WorkloadRow] = {}
+
+    def put(self, row: ClusterRow) -> None:
+        """Keep a row."""
+        match row:
+            case GroupRow():
+                self.groups[row.key] = row
+            case QueueRow():
+                self.queues[row.name] = row
+            case ClaimRow():
+                self.claims[row.key] = row
+            case StorageClassRow():
+                self.storage_classes[row.name] = row
+            case PriorityClassRow():
+                self.priority_classes[row.name] = row
+            case NamespaceRow():
+                self.namespaces[row.name] = row
+            case WorkloadRow():
+                kind, key = row.key.split("/", 1)
+                if kind == "Service":
+                    self.services.setdefault(key.partition("/")[0], {})[key] = row
+                else:
+                    self.owners[row.key] = row
+
+    def drop(self, kind: str, key: str) -> None:
+        """Forget the object of that kind and key."""
+        if kind == "Service":
+            namespace = key.partition("/")[0]
+            found = self.services.get(namespace, {})
+            found.pop(key, None)
+            if not found:
+                self.services.pop(namespace, None)
+            return
+        tables: dict[str, dict[str, object]] = {
+            "PodGroup": self.groups,  # type: ignore[dict-item]
+            "Queue": self.queues,  # type: ignore[dict-item]
+            "PersistentVolumeClaim": self.claims,  # type: ignore[dict-item]
+            "StorageClass": self.storage_classes,  # type: ignore[dict-item]
+            "PriorityClass": self.priority_classes,  # type: ignore[dict-item]
+            "Namespace": self.namespaces,  # type: ignore[dict-item]
+        }
+        if kind in tables:
+            tables[kind].pop(key, None)
+        else:
+            self.owners.pop(f"{kind}/{key}", None)
+
+    def job_priority(self, group: GroupRow) -> int:
+        """Value of the group's priority class, else of the global default (the smallest of several), else 0."""
+        found = self.priority_classes.get(group.priority_class)
+        if found is not None:
+            return found.value
+        return min((item.value for item in self.priority_classes.values() if item.default), default=0)
+
+    def hold(self, namespace: str, claims: tuple[tuple[str, bool], ...]) -> str:
+        """Why a pod with these volume claims cannot get a node yet; empty when all are bound.
+
+        The words are kube-scheduler's, but for volumes that are bound only once a pod has a node."""
+        unbound = ""
+        for name, comes_with_pod in claims:
+            claim = self.claims.get(f"{namespace}/{name}")
+            if claim is None:
+                if comes_with_pod:
+                    return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+                return f'persistentvolumeclaim "{name}" not found'
+            if claim.phase == "Lost":
+                return (
+                    f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{claim.volume}"'
+                )
+            if claim.deleting:
+                return f'persistentvolumeclaim "{name}" is being deleted'
+            if claim.phase != "Bound" and unbound != UNBOUND:
+                storage_class = self.storage_classes.get(claim.storage_class)
+                unbound = UNBOUND
+                if storage_class is not None and storage_class.waits:
+                    unbound = (
+                        f'persistentvolumeclaim "{name}" is not bound, and vcray does not yet bind volumes of '
+                        f'storage class "{claim.storage_class}" (WaitForFirstConsumer): bind it first'
+                    )
+        return unbound
+
+    def term_selector(self, term: TermForm) -> SelectorSpec:
+        """The selector of an affinity term with its namespace selector resolved to names."""
+        if term.namespace_selector is None:
+            return SelectorSpec(term.namespaces, term.requirements)
+        if not term.namespace_selector:
+            return SelectorSpec(None, term.requirements)
+        selected = [
+            row.name
+            for row in self.namespaces.values()
+            if satisfies(term.namespace_selector, dict(row.labels))
+        ]
+        return SelectorSpec(tuple(sorted({*term.namespaces, *selected})), term.requirements)
+
+    def default_spread(self, namespace: str, labels: Labels, owner: str) -> tuple[SpreadForm, ...]:
+        """The cluster's default constraints for a pod that states none: only for pods of a Service or workload.
+
+        The selector is what all matching Services select, plus the selector of the pod's controller."""
+        requirements: list[Requirement] = []
+        mapping = dict(labels)
+        for service in self.services.get(namespace, {}).values():
+            if service.requirements and satisfies(service.requirements, mapping):
+                requirements += service.requirements
+        if owner:
+            kind, _, name = owner.partition("/")
+            found = self.owners.get(f"{kind}/{namespace}/{name}")
+            requirements += found.requirements if found else ()
+        if not requirements:
+            return ()
+        selector = normalise(requirements)
+        return tuple(
+            SpreadForm(namespace, selector, key, skew, False, 1, True, False) for key, skew in DEFAULT_SPREAD
+        )
+
+    def spread_of(
+        self, form: PodForm, namespace: str, labels: Labels, owner: str
+    ) -> tuple[tuple[SpreadForm, ...], bool]:
+        """The constraints of a waiting pod, and whether they are the cluster's defaults."""
+        if form.spread:
+            return form.spread, False
+        return self.default_spread(namespace, labels, owner), True
+
+
+def spread_selector(spread: SpreadForm) -> SelectorSpec:
+    """The selector of a spread constraint: pods of its own namespace."""
+    return SelectorSpec((spread.namespace,), spread.requirements)

@@ -1,0 +1,227 @@
+"""Pod -> form: all that placement reads of a pod, as plain values, before anything of the cluster is known.
+
+A form becomes a shape once selectors have rows, namespace selectors have names, and claims and Services are known
+(`vcray.cache.resolve`). Labels stay beside the form: they belong to a shape only where a live selector reads them,
+else every job would have shapes of its own and nothing could be shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from vcray.api.podresources import nonzero_requests, pod_requests
+from vcray.api.wire import (
+    NodeSelectorTerm,
+    Pod,
+    PodAffinityTerm,
+    TopologySpreadConstraint,
+)
+from vcray.cache.labels import Labels, fold_keys, labels_of, normalise, requirement_of, requirements_of
+from vcray.core.tables import HostPort, NodeTerm, Requirement, Toleration
+
+ANY_IP: Final = "0.0.0.0"
+
+
+@dataclass(frozen=True, slots=True)
+class TermForm:
+    """A pod (anti-)affinity term. `namespaces` are names; `namespace_selector` adds those it selects: None adds none,
+    no requirements add all. `weight` is negative for preferred anti-affinity."""
+
+    namespaces: tuple[str, ...]
+    namespace_selector: tuple[Requirement, ...] | None
+    requirements: tuple[Requirement, ...]
+    key: str
+    weight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadForm:
+    """A topology spread constraint over pods of `namespace`; matchLabelKeys are folded in."""
+
+    namespace: str
+    requirements: tuple[Requirement, ...]
+    key: str
+    max_skew: int
+    hard: bool
+    min_domains: int
+    honor_affinity: bool
+    honor_taints: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PodForm:
+    """What equal pods share, labels apart. Amounts in the units of `core.space`; see `core.tables.ShapeSpec`."""
+
+    requests: tuple[tuple[str, int], ...]
+    floor: tuple[int, int]
+    node_selector: Labels = ()
+    node_required: tuple[NodeTerm, ...] | None = None
+    node_preferred: tuple[NodeTerm, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    ports: tuple[HostPort, ...] = ()
+    affinity: tuple[TermForm, ...] = ()
+    anti_affinity: tuple[TermForm, ...] = ()
+    preferred: tuple[TermForm, ...] = ()
+    spread: tuple[SpreadForm, ...] = ()
+    images: tuple[str, ...] = ()
+    containers: int = 1
+
+
+def waiting_form(pod: Pod) -> PodForm:
+    """The form of a pod that still needs a node: everything. Raises QuantityError."""
+    spec = pod.spec
+    required, preferred = _node_affinity(pod)
+    images = [container.image for container in (*spec.init_containers, *spec.containers)]
+    return replace(
+        resident_form(pod),
+        node_selector=labels_of(spec.node_selector),
+        node_required=required,
+        node_preferred=preferred,
+        tolerations=_tolerations(pod),
+        affinity=_affinity(pod),
+        spread=tuple(_spread(pod, constraint) for constraint in spec.topology_spread_constraints),
+        images=tuple(sorted(normalised_image(image) for image in images if image)),
+        containers=len(images),
+    )
+
+
+def resident_form(pod: Pod) -> PodForm:
+    """The form of a pod that has a node: only what others feel of it. Raises QuantityError.
+
+    Resources, ports, required anti-affinity and preferred terms; where it wanted to go is past."""
+    return PodForm(
+        requests=tuple(sorted(pod_requests(pod).items())),
+        floor=nonzero_requests(pod),
+        ports=_ports(pod),
+        anti_affinity=_anti_affinity(pod),
+        preferred=_preferred(pod),
+    )
+
+
+def bare_form(pod: Pod) -> PodForm:
+    """The form of a pod that neither waits nor occupies a node: its requests. Raises QuantityError."""
+    return PodForm(requests=tuple(sorted(pod_requests(pod).items())), floor=nonzero_requests(pod))
+
+
+def settled(form: PodForm) -> PodForm:
+    """The resident form of a waiting one, for a pod whose binding is on its way."""
+    return PodForm(
+        requests=form.requests,
+        floor=form.floor,
+        ports=form.ports,
+        anti_affinity=form.anti_affinity,
+        preferred=form.preferred,
+    )
+
+
+def normalised_image(name: str) -> str:
+    """An image name with `:latest` where it has neither tag nor digest, as kube-scheduler compares them."""
+    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
+
+
+def claims_of(pod: Pod) -> tuple[tuple[str, bool], ...]:
+    """Names of the volume claims in the order of the volumes; True for one that comes with the pod (ephemeral)."""
+    claims: list[tuple[str, bool]] = []
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            claims.append((volume.persistent_volume_claim.claim_name, False))
+        elif volume.ephemeral is not None:
+            claims.append((f"{pod.metadata.name}-{volume.name}", True))
+    return tuple(claims)
+
+
+def _node_term(term: NodeSelectorTerm, weight: int = 0) -> NodeTerm:
+    expressions = [requirement_of(expression) for expression in term.match_expressions]
+    fields = [requirement_of(expression, True) for expression in term.match_fields]
+    return NodeTerm(normalise([*expressions, *fields]), weight)
+
+
+def _node_affinity(pod: Pod) -> tuple[tuple[NodeTerm, ...] | None, tuple[NodeTerm, ...]]:
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+    if affinity is None:
+        return None, ()
+    required = None
+    if affinity.required is not None:
+        required = tuple(_node_term(term) for term in affinity.required.node_selector_terms)
+    preferred = tuple(
+        _node_term(term.preference, term.weight)
+        for term in affinity.preferred
+        if term.weight and (term.preference.match_expressions or term.preference.match_fields)
+    )
+    return required, preferred
+
+
+def _tolerations(pod: Pod) -> tuple[Toleration, ...]:
+    tolerations = {
+        Toleration(item.key, item.operator or "Equal", item.value, item.effect)
+        for item in pod.spec.tolerations
+    }
+    return tuple(sorted(tolerations, key=lambda item: (item.key, item.operator, item.value, item.effect)))
+
+
+def _ports(pod: Pod) -> tuple[HostPort, ...]:
+    """Host ports of containers and sidecars; a plain init container has given its ports back when others start."""
+    sidecars = [item for item in pod.spec.init_containers if item.restart_policy == "Always"]
+    ports = {
+        HostPort(port.host_ip or ANY_IP, port.protocol or "TCP", port.host_port)
+        for container in (*pod.spec.containers, *sidecars)
+        for port in container.ports
+        if port.host_port > 0
+    }
+    return tuple(sorted(ports, key=lambda port: (port.port, port.protocol, port.ip)))
+
+
+def _term(pod: Pod, term: PodAffinityTerm, weight: int = 0) -> TermForm:
+    labels = pod.metadata.labels
+    requirements = requirements_of(term.label_selector)
+    if term.label_selector is not None:
+        requirements = fold_keys(requirements, labels, term.match_label_keys, "In")
+        requirements = fold_keys(requirements, labels, term.mismatch_label_keys, "NotIn")
+    selector = None if term.namespace_selector is None else requirements_of(term.namespace_selector)
+    names = tuple(sorted(set(term.namespaces)))
+    if not names and selector is None:
+        names = (pod.metadata.namespace,)
+    return TermForm(names, selector, requirements, term.topology_key, weight)
+
+
+def _sorted_terms(terms: Iterable[TermForm]) -> tuple[TermForm, ...]:
+    return tuple(sorted(terms, key=repr))
+
+
+def _affinity(pod: Pod) -> tuple[TermForm, ...]:
+    affinity = pod.spec.affinity.pod_affinity if pod.spec.affinity else None
+    return _sorted_terms({_term(pod, term) for term in affinity.required}) if affinity else ()
+
+
+def _anti_affinity(pod: Pod) -> tuple[TermForm, ...]:
+    affinity = pod.spec.affinity.pod_anti_affinity if pod.spec.affinity else None
+    return _sorted_terms({_term(pod, term) for term in affinity.required}) if affinity else ()
+
+
+def _preferred(pod: Pod) -> tuple[TermForm, ...]:
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return ()
+    terms = []
+    for rules, sign in ((affinity.pod_affinity, 1), (affinity.pod_anti_affinity, -1)):
+        if rules is not None:
+            terms += [_term(pod, term.pod_affinity_term, sign * term.weight) for term in rules.preferred]
+    return _sorted_terms(terms)
+
+
+def _spread(pod: Pod, constraint: TopologySpreadConstraint) -> SpreadForm:
+    requirements = requirements_of(constraint.label_selector)
+    if constraint.label_selector is not None:
+        requirements = fold_keys(requirements, pod.metadata.labels, constraint.match_label_keys, "In")
+    return SpreadForm(
+        namespace=pod.metadata.namespace,
+        requirements=requirements,
+        key=constraint.topology_key,
+        max_skew=constraint.max_skew,
+        hard=constraint.when_unsatisfiable == "DoNotSchedule",
+        min_domains=constraint.min_domains or 1,
+        honor_affinity=constraint.node_affinity_policy == "Honor",
+        honor_taints=constraint.node_taints_policy == "Honor",
+    )

@@ -1,0 +1,131 @@
+"""What is kept of each object: one frozen row of plain values a kind, by name, without any number of a table.
+
+Rows cross processes and compare by value: an update that leaves the row equal (a heartbeat, a label nobody reads)
+costs nothing further on.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from vcray.cache.labels import Labels
+from vcray.cache.podspec import PodForm
+from vcray.core.tables import GroupStatus, Requirement, Taint
+
+Amounts: TypeAlias = tuple[tuple[str, int], ...]
+"""Sorted (resource, amount) pairs in the units of `core.space`."""
+
+
+class PodRow(NamedTuple):
+    """A pod. `owner` is `Kind/name` of its controller and `claims` its volume claims while it waits, else empty."""
+
+    key: str  # namespace/name
+    uid: str
+    version: int  # resourceVersion as a number, 0 if it has none
+    job: str  # namespace/group, or empty
+    node: str  # spec.nodeName, or empty
+    status: int
+    priority: int
+    created: int
+    ordinal: int  # of the name, or MISSING
+    role: str
+    gated: bool
+    nominated: str
+    form: PodForm
+    labels: Labels
+    owner: str
+    claims: tuple[tuple[str, bool], ...]
+
+
+class NodeRow(NamedTuple):
+    """A node; `allocatable` includes oversubscription."""
+
+    name: str
+    version: int
+    allocatable: Amounts
+    kube_allocatable: Amounts
+    ready: bool
+    unschedulable: bool
+    taints: tuple[Taint, ...]
+    labels: Labels
+    images: tuple[tuple[str, int], ...]  # (normalised name, bytes)
+
+
+class GroupRow(NamedTuple):
+    """A PodGroup: a job of the snapshot."""
+
+    key: str
+    uid: str
+    resource_version: str
+    queue: str
+    min_available: int
+    priority_class: str
+    created: int
+    preemptable: bool
+    min_resources: Amounts | None
+    role_minimum: tuple[tuple[str, int], ...]
+    status: GroupStatus
+
+
+class QueueRow(NamedTuple):
+    """A queue."""
+
+    name: str
+    uid: str
+    resource_version: str
+    weight: int
+    priority: int
+    created: int
+    parent: str
+    state: int
+    reclaimable: bool
+    capability: Amounts
+    deserved: Amounts
+    guarantee: Amounts
+    allocated: Amounts | None
+
+
+class ClaimRow(NamedTuple):
+    """A volume claim. `phase` is its status; `deleting` when it is about to go."""
+
+    key: str
+    phase: str
+    storage_class: str
+    volume: str
+    deleting: bool
+
+
+class StorageClassRow(NamedTuple):
+    """A storage class; `waits` when volumes are bound only once a pod has a node."""
+
+    name: str
+    waits: bool
+
+
+class PriorityClassRow(NamedTuple):
+    """A priority class."""
+
+    name: str
+    value: int
+    default: bool
+
+
+class NamespaceRow(NamedTuple):
+    """A namespace, for namespace selectors."""
+
+    name: str
+    labels: Labels
+
+
+class WorkloadRow(NamedTuple):
+    """A Service (`Service/namespace/name`) or an owner of pods (`ReplicaSet/namespace/name` and the like) with the
+    requirements of its selector; empty when it selects nothing."""
+
+    key: str
+    requirements: tuple[Requirement, ...]
+
+
+ClusterRow: TypeAlias = (
+    GroupRow | QueueRow | ClaimRow | StorageClassRow | PriorityClassRow | NamespaceRow | WorkloadRow
+)
+"""A row of a kind that is not spread over shards."""

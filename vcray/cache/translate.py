@@ -1,0 +1,160 @@
+"""Object -> row, one function a kind. No policy, and nothing of other objects.
+
+Bad quantities raise QuantityError and wrong shapes ValueError; the shard drops such an object and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from math import isfinite
+
+from vcray.api import names
+from vcray.api.meta import JsonObject, JsonValue, parse_time
+from vcray.api.podresources import resource_amounts
+from vcray.api.wire import Node, PersistentVolumeClaim, Pod, PriorityClass
+from vcray.cache import groups
+from vcray.cache.labels import labels_of
+from vcray.cache.podspec import bare_form, claims_of, normalised_image, resident_form, waiting_form
+from vcray.cache.rows import (
+    Amounts,
+    ClaimRow,
+    NodeRow,
+    PodRow,
+    PriorityClassRow,
+)
+from vcray.cache.store import version_of
+from vcray.core.tables import Status, Taint
+
+TERMINAL = (Status.SUCCEEDED, Status.FAILED)
+
+
+def seconds(moment: datetime | str | None) -> int:
+    """A Kubernetes time as whole seconds since 1970; 0 when there is none."""
+    if not moment:
+        return 0
+    return int((parse_time(moment) if isinstance(moment, str) else moment).timestamp())
+
+
+def counts(pod: Pod, scheduler_names: frozenset[str]) -> bool:
+    """Is the pod of any concern: ours to schedule, or on a node already?"""
+    return bool(pod.spec.node_name) or pod.spec.scheduler_name in scheduler_names
+
+
+def pod_row(pod: Pod) -> PodRow:
+    """The row of a pod. Raises QuantityError."""
+    metadata, spec = pod.metadata, pod.spec
+    status = groups.status_of(pod)
+    waiting = status == Status.PENDING
+    if waiting:
+        form = waiting_form(pod)
+    elif spec.node_name and status not in TERMINAL:
+        form = resident_form(pod)
+    else:
+        form = bare_form(pod)
+    owner = metadata.controller if waiting else None
+    return PodRow(
+        key=metadata.key,
+        uid=metadata.uid,
+        version=version_of(metadata.resource_version),
+        job=groups.job_of(pod),
+        node=spec.node_name,
+        status=int(status),
+        priority=groups.priority_of(pod),
+        created=seconds(metadata.creation_timestamp),
+        ordinal=groups.ordinal_of(metadata.name),
+        role=groups.role_of(pod),
+        gated=bool(spec.scheduling_gates),
+        nominated=pod.status.nominated_node_name,
+        form=form,
+        labels=labels_of(metadata.labels),
+        owner=f"{owner.kind}/{owner.name}" if owner else "",
+        claims=claims_of(pod) if waiting else (),
+    )
+
+
+def node_row(node: Node) -> NodeRow:
+    """The row of a node. A node without a Ready condition counts as ready. Raises QuantityError."""
+    kube = resource_amounts(node.status.allocatable)
+    annotations = node.metadata.annotations
+    offered = dict(kube)
+    for resource, annotation in (
+        (names.CPU, names.OVERSUBSCRIPTION_CPU),
+        (names.MEMORY, names.OVERSUBSCRIPTION_MEMORY),
+    ):
+        extra = _number(annotations.get(annotation, ""))
+        if extra:
+            offered[resource] = offered.get(resource, 0) + extra
+    images = {
+        normalised_image(name): image.size_bytes for image in node.status.images for name in image.names
+    }
+    taints = {Taint(taint.key, taint.value, taint.effect) for taint in node.spec.taints}
+    return NodeRow(
+        name=node.metadata.name,
+        version=version_of(node.metadata.resource_version),
+        allocatable=tuple(sorted(offered.items())),
+        kube_allocatable=tuple(sorted(kube.items())),
+        ready=all(item.status == "True" for item in node.status.conditions if item.type == "Ready"),
+        unschedulable=node.spec.unschedulable,
+        taints=tuple(sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))),
+        labels=labels_of(node.metadata.labels),
+        images=tuple(sorted(images.items())),
+    )
+
+
+def claim_row(claim: PersistentVolumeClaim) -> ClaimRow:
+    """The row of a volume claim."""
+    return ClaimRow(
+        key=claim.metadata.key,
+        phase=claim.status.phase,
+        storage_class=claim.spec.storage_class_name or "",
+        volume=claim.spec.volume_name,
+        deleting=claim.metadata.deletion_timestamp is not None,
+    )
+
+
+def priority_class_row(item: PriorityClass) -> PriorityClassRow:
+    """The row of a priority class."""
+    return PriorityClassRow(item.metadata.name, item.value, item.global_default)
+
+
+def _number(text: str) -> int:
+    """A float in an annotation as a whole number towards zero; 0 when it is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return 0
+    return int(number) if isfinite(number) else 0
+
+
+def amounts_of(value: JsonValue) -> Amounts:
+    """A ResourceList in JSON as sorted amounts; anything else is empty. Raises QuantityError."""
+    if not isinstance(value, dict):
+        return ()
+    quantities = {name: item for name, item in value.items() if isinstance(item, str | int | float)}
+    return tuple(sorted(resource_amounts(quantities).items()))
+
+
+def section(value: JsonObject, name: str) -> JsonObject:
+    """A nested object, empty when it is missing."""
+    item = value.get(name)
+    return item if isinstance(item, dict) else {}
+
+
+def text(value: Mapping[str, JsonValue], name: str, absent: str = "") -> str:
+    """A string field, `absent` when it is missing or empty."""
+    item = value.get(name)
+    return item if isinstance(item, str) and item else absent
+
+
+def number(value: Mapping[str, JsonValue], name: str, absent: int = 0) -> int:
+    """A whole-number field."""
+    item = value.get(name)
+    return item if isinstance(item, int) else absent
+
+
+def text_map(value: JsonValue) -> dict[str, str]:
+    """A map of strings, other entries left out."""
+    return (
+        {key: item for key, item in value.items() if isinstance(item, str)} if isinstance(value, dict) else {}
+    )
