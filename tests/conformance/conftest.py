@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.harness.definitions import install
 from tests.conformance.harness.server import ControlPlane
 from tools.kubernetes.build import programs_folder, why_unavailable
+from vcray.api.crds import all_crds
 
 REQUIRE_VARIABLE = "VCRAY_REQUIRE_APISERVER"
 CONTROL_PLANE_FIXTURES = {"kubernetes_programs", "apiserver", "cluster"}
@@ -68,6 +70,20 @@ def cluster(kubernetes_programs: Path) -> Iterator[ControlPlane]:
     """kube-apiserver with kube-controller-manager (workload controllers, garbage collector, namespaces)."""
     with ControlPlane(kubernetes_programs, controller_manager=True) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def volcano_apiserver(apiserver: ControlPlane) -> ControlPlane:
+    """`apiserver` with all of vcray's definitions served."""
+    install(apiserver.client, all_crds())
+    return apiserver
+
+
+@pytest.fixture(scope="session")
+def volcano_cluster(cluster: ControlPlane) -> ControlPlane:
+    """`cluster` with all of vcray's definitions served."""
+    install(cluster.client, all_crds())
+    return cluster
 
 
 @pytest.fixture

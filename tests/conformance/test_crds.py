@@ -14,7 +14,6 @@ from tests.conformance.harness.definitions import (
     collection,
     condition_messages,
     conditions,
-    install,
 )
 from tests.conformance.harness.server import ControlPlane
 from tests.conformance.schema_shape import shape, without_descriptions
@@ -75,11 +74,10 @@ KINDS = (
 every_kind = pytest.mark.parametrize("served", KINDS, ids=lambda served: served.kind)
 
 
-@pytest.fixture(scope="module")
-def client(apiserver: ControlPlane) -> Client:
+@pytest.fixture
+def client(volcano_apiserver: ControlPlane) -> Client:
     """A client of a server on which all definitions are installed."""
-    install(apiserver.client, all_crds())
-    return apiserver.client
+    return volcano_apiserver.client
 
 
 def stored(client: Client, served: Served) -> dict[str, Any]:
@@ -181,15 +179,15 @@ def test_a_definition_is_far_from_the_limit_of_one_object(client: Client, served
     assert len(answer) < OBJECT_LIMIT
 
 
-def test_kubectl_reads_volcanos_short_names(apiserver: ControlPlane, client: Client) -> None:
+def test_kubectl_reads_volcanos_short_names(volcano_apiserver: ControlPlane) -> None:
     for served in KINDS:
         for short in served.short_names:
-            said = apiserver.kubectl("get", short, "--output=name")
+            said = volcano_apiserver.kubectl("get", short, "--output=name")
             assert said.returncode == 0, f"kubectl get {short}: {said.stderr}"
 
 
-def test_kubectl_explain_tells_our_descriptions(apiserver: ControlPlane, client: Client) -> None:
-    said = apiserver.kubectl("explain", "vcjob.spec.minAvailable")
+def test_kubectl_explain_tells_our_descriptions(volcano_apiserver: ControlPlane) -> None:
+    said = volcano_apiserver.kubectl("explain", "vcjob.spec.minAvailable")
 
     assert said.returncode == 0, said.stderr
     assert "minAvailable <integer>" in said.stdout
