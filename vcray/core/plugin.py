@@ -31,13 +31,12 @@ class Args(BaseModel):
         """The arguments as Volcano's getters take them, and what is wrong with them (VC0108).
 
         A value of the wrong type keeps the default: an int must be a YAML int (neither `"10"` nor `10.0`), a float may be
-        an int, a bool may be spelled as Go's ParseBool reads it. Keys that the plugin does not know have no effect."""
+        an int, a bool may be spelled as Go's ParseBool reads it; other types are taken as they come. Keys that the plugin does not know have no effect."""
         known = {
-            field.alias or name: field.annotation
+            field.alias or name: field.annotation if isinstance(field.annotation, type) else object
             for name, field in cls.model_fields.items()
-            if isinstance(field.annotation, type)
         }
-        taken: dict[str, JsonValue] = {}
+        taken: dict[str, object] = {}
         problems: list[Problem] = []
         for key, value in given.items():
             family = next((kind for prefix, kind in cls.families.items() if key.startswith(prefix)), None)
@@ -46,7 +45,7 @@ class Args(BaseModel):
                 what = f"unknown argument '{key}'{did_you_mean(key, known)}; it has no effect"
                 problems.append(Problem("VC0108", f"{where}.{key}", what))
                 continue
-            accepted = _accept(kind, value)
+            accepted = value if kind is object else _accept(kind, value)
             if accepted is None:
                 what = f"must be {_SPOKEN[kind]}, got {value!r}; the default is kept"
                 problems.append(Problem("VC0108", f"{where}.{key}", what))

@@ -1,0 +1,107 @@
+"""Volcano's `predicates`: where a pod may go, by kube-scheduler's filters.
+
+In their order: pods of a node, cordons, node selector and affinity, taints, host ports, affinity between pods, topology
+spread, volumes. Of volumes only this is decided yet: a pod whose claim is missing or not bound waits
+(`ShapeSpec.hold`). Resources are the kernel's own test. Sentences are kube-scheduler's, so that tools that read them
+keep working.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from pydantic import Field, JsonValue
+
+from vcray.core.arrays import Bool, BoolLike, Int
+from vcray.core.domains import DomainIndex
+from vcray.core.hooks import DomainTerm, Reject
+from vcray.core.plugin import Args, Plugin
+from vcray.core.space import PODS
+from vcray.core.view import Rows, Shape, View
+from vcray.plugins.predicates import node_rules
+from vcray.plugins.predicates.pod_affinity import PodAffinity
+from vcray.plugins.predicates.topology_spread import TopologySpread
+
+CROWDED = "node(s) pod number exceeded"
+PORTS = "node(s) didn't have free ports for the requested pod ports"
+
+
+class PredicatesArgs(Args):
+    """Switches of single checks. Cache, volume and device settings are accepted; they have nothing to act on yet."""
+
+    node_affinity: bool = Field(True, alias="predicate.NodeAffinityEnable")
+    node_ports: bool = Field(True, alias="predicate.NodePortsEnable")
+    taint_toleration: bool = Field(True, alias="predicate.TaintTolerationEnable")
+    pod_affinity: bool = Field(True, alias="predicate.PodAffinityEnable")
+    node_volume_limits: bool = Field(True, alias="predicate.NodeVolumeLimitsEnable")
+    volume_zone: bool = Field(True, alias="predicate.VolumeZoneEnable")
+    pod_topology_spread: bool = Field(True, alias="predicate.PodTopologySpreadEnable")
+    volume_binding: bool = Field(True, alias="predicate.VolumeBindingEnable")
+    dynamic_resources: bool = Field(False, alias="predicate.DynamicResourceAllocationEnable")
+    cache: bool = Field(False, alias="predicate.CacheEnable")
+    volume_weight: int = Field(1, alias="volumebinding.weight")
+    volume_timeout: int = Field(600, alias="volumebinding.bindTimeoutSeconds")
+    volume_shape: JsonValue = Field(None, alias="volumebinding.shape")
+    device_timeout: int = Field(10, alias="dynamicresources.filterTimeoutSeconds")
+
+
+class Predicates(Plugin[PredicatesArgs]):
+    """kube-scheduler's filters over node masks, node rows and topology domains."""
+
+    args_model = PredicatesArgs
+
+    def open(self, view: View) -> None:
+        """Index topology domains and the anti-affinity of running pods for this session."""
+        nodes = view.snapshot.nodes
+        domains = DomainIndex(nodes)
+        self.affinity_ = PodAffinity(nodes, domains) if self.args.pod_affinity else None
+        self.spread_ = TopologySpread(nodes, domains) if self.args.pod_topology_spread else None
+
+    def node_static(self, view: View, shape: Shape) -> Bool | None:
+        """Cordons, node selector and affinity, taints; nowhere for a pod on hold."""
+        args = self.args
+        return node_rules.allowed(view.snapshot.nodes, shape.spec, args.node_affinity, args.taint_toleration)
+
+    def node_filter(self, view: View, rows: Rows, shape: Shape) -> BoolLike:
+        """Room for one more pod, free host ports, and affinity rules of single nodes."""
+        ok: BoolLike = rows.requested[PODS] < rows.allocatable[PODS]
+        if shape.port_clashes and self.args.node_ports:
+            for port in shape.port_clashes:
+                ok = ok & (rows.port_count[port] == 0)
+        return ok if self.affinity_ is None else self.affinity_.near(view, rows, shape, ok)
+
+    def domain_terms(self, view: View, shape: Shape, candidates: Bool) -> Sequence[DomainTerm]:
+        """Affinity between pods and topology spread, where they look beyond one node."""
+        masks = (
+            self.affinity_.allowed(view, shape) if self.affinity_ else None,
+            self.spread_.allowed(view, shape) if self.spread_ else None,
+        )
+        return [DomainTerm(ok=mask) for mask in masks if mask is not None]
+
+    def moves_itself(self, view: View, shape: Shape) -> bool:
+        """Anti-affinity to its own kind beyond a node, or a spread constraint that counts its own kind."""
+        return bool(
+            (self.affinity_ and self.affinity_.moves_itself(shape))
+            or (self.spread_ and self.spread_.moves_itself(shape))
+        )
+
+    def valid_prefix(self, view: View, shape: Shape, nodes: Int) -> int:
+        """All; one while the first pod of a series that wants its own kind near is yet to be placed."""
+        return 1 if self.affinity_ and self.affinity_.starting(view, shape) else len(nodes)
+
+    def why(self, view: View, shape: Shape) -> Iterator[Reject]:
+        """kube-scheduler's reasons in its order of filters; a hold comes first and speaks for all nodes."""
+        nodes, args = view.snapshot.nodes, self.args
+        if shape.spec.hold:
+            yield Reject(np.ones(len(nodes), dtype=bool), shape.spec.hold, curable=False)
+            return
+        yield Reject(view.nodes.requested[PODS] >= nodes.allocatable[PODS], CROWDED, curable=True)
+        yield from node_rules.rejects(nodes, shape.spec, args.node_affinity, args.taint_toleration)
+        if shape.port_clashes and args.node_ports:
+            taken = view.nodes.port_count[list(shape.port_clashes)] > 0
+            yield Reject(np.logical_or.reduce(taken, axis=0), PORTS, curable=True)
+        if self.affinity_:
+            yield from self.affinity_.rejects(view, shape)
+        if self.spread_:
+            yield from self.spread_.rejects(view, shape)
