@@ -21,6 +21,7 @@ from vcray.api.crds import all_crds
 
 ALPHA, BETA = "v1alpha1", "v1beta1"
 OBJECT_LIMIT = 1_000_000  # bytes of one definition: etcd takes 1.5 MB, kubectl and Helm add to it
+MANIFESTS = Path(__file__).resolve().parents[2] / "deploy" / "crds"
 FIELDS = yaml.safe_load(Path(__file__).with_name("crd_fields.yaml").read_text())["kinds"]
 
 
@@ -177,6 +178,13 @@ def test_a_definition_is_far_from_the_limit_of_one_object(client: Client, served
     answer, _ = client.raw("GET", f"{DEFINITIONS}/{served.name}")
 
     assert len(answer) < OBJECT_LIMIT
+
+
+def test_kubectl_applies_the_committed_manifests(volcano_apiserver: ControlPlane) -> None:
+    said = volcano_apiserver.kubectl("apply", "--filename", MANIFESTS)
+
+    assert said.returncode == 0, said.stderr
+    assert len(said.stdout.splitlines()) == len(KINDS)
 
 
 def test_kubectl_reads_volcanos_short_names(volcano_apiserver: ControlPlane) -> None:

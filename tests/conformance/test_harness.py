@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.harness.client import ApiError
+from tests.conformance.harness.nodes import bound_pods, create_node, set_pod_phase
 from tests.conformance.harness.process import Child, ServerStartError
 from tests.conformance.harness.server import (
     STRANGER_TOKEN,
@@ -63,6 +64,33 @@ def test_a_pod_needs_no_service_account_without_controller_manager(
     apiserver.client.create(pods, POD)
 
     assert apiserver.client.get(f"{pods}/lonely")["spec"]["schedulerName"] == "default-scheduler"
+
+
+def test_a_node_is_ready_at_once_and_without_taints(cluster: ControlPlane) -> None:
+    create_node(cluster.client, "harness-node", {"nvidia.com/gpu": "8"}, {"zone": "a"})
+
+    node = cluster.client.get("/api/v1/nodes/harness-node")
+    cluster.client.delete("/api/v1/nodes/harness-node")
+    assert "taints" not in node["spec"]
+    assert node["status"]["allocatable"]["nvidia.com/gpu"] == "8"
+    assert node["status"]["conditions"][0]["status"] == "True"
+
+
+def test_tests_play_the_kubelet_of_a_bound_pod(apiserver: ControlPlane, namespace: str) -> None:
+    client, pods = apiserver.client, f"/api/v1/namespaces/{namespace}/pods"
+    client.create(pods, POD)
+    target = {"apiVersion": "v1", "kind": "Node", "name": "somewhere"}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "lonely"}, "target": target}
+
+    client.create(f"{pods}/lonely/binding", binding)
+    bound = bound_pods(client, namespace)
+    status = set_pod_phase(client, namespace, "lonely", "Failed", exit_code=3)["status"]
+    client.delete(f"{pods}/lonely", grace_s=0)
+
+    assert bound == {"lonely": "somewhere"}
+    assert status["phase"] == "Failed"
+    assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+    assert not client.exists(f"{pods}/lonely")
 
 
 def test_a_namespace_goes_away_with_what_is_in_it(cluster: ControlPlane) -> None:

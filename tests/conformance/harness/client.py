@@ -119,9 +119,15 @@ class Client:
         """Server-side apply `body` at `path`, with force."""
         return self.request("PATCH", f"{path}?fieldManager={manager}&force=true", body, APPLY_PATCH)
 
-    def delete(self, path: str, policy: str = "Background") -> dict[str, Any]:
-        """Delete the object at `path` with the propagation `policy`."""
-        return self.request("DELETE", path, {"propagationPolicy": policy})
+    def delete(self, path: str, policy: str = "Background", grace_s: int | None = None) -> dict[str, Any]:
+        """Delete the object at `path` with the propagation `policy`.
+
+        A bound pod goes at once only with `grace_s` 0, for there is no kubelet to confirm its end.
+        """
+        options: dict[str, Any] = {"propagationPolicy": policy}
+        if grace_s is not None:
+            options["gracePeriodSeconds"] = grace_s
+        return self.request("DELETE", path, options)
 
     def exists(self, path: str) -> bool:
         """True unless the server says that `path` is not there."""

@@ -290,7 +290,8 @@ class ControlPlane:
 
     def _start_apiserver(self) -> None:
         key = self.folder / "signing.key"
-        no_accounts = () if self.controller_manager else ("--disable-admission-plugins=ServiceAccount",)
+        # New nodes get a not-ready taint that only the node lifecycle controller takes away again.
+        without = "TaintNodesByCondition" + ("" if self.controller_manager else ",ServiceAccount")
         child = self._launch(
             "kube-apiserver",
             f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
@@ -307,7 +308,7 @@ class ControlPlane:
             "--authorization-mode=RBAC",
             f"--token-auth-file={self.folder / 'tokens.csv'}",
             "--allow-privileged=true",
-            *no_accounts,
+            f"--disable-admission-plugins={without}",
             *self.apiserver_flags,
         )
         self._await(child, self._readyz)
