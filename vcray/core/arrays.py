@@ -8,7 +8,7 @@ dispatch on the type. Never sum an axis in a hook: pairwise summation changes th
 from __future__ import annotations
 
 import math
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,7 @@ def where(condition: BoolLike, yes: FloatLike | IntLike, no: FloatLike | IntLike
     """`yes` where the condition holds, else `no`, as float64."""
     if isinstance(condition, np.ndarray):
         return np.where(condition, yes, no).astype(np.float64, copy=False)
-    return float(yes if condition else no)  # type: ignore[arg-type]
+    return float(yes if condition else no)
 
 
 def floor(value: FloatLike) -> FloatLike:
@@ -50,6 +50,20 @@ def floor(value: FloatLike) -> FloatLike:
     return np.floor(value) if isinstance(value, np.ndarray) else float(math.floor(value))
 
 
+def distance(a: FloatLike, b: FloatLike) -> FloatLike:
+    """|a - b|."""
+    return np.abs(a - b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else abs(a - b)
+
+
+def sqrt(value: FloatLike) -> FloatLike:
+    """Square root in float64; correctly rounded for both, so bit-equal."""
+    return np.sqrt(value) if isinstance(value, np.ndarray) else math.sqrt(value)
+
+
+@overload
+def minimum(a: IntLike, b: IntLike) -> IntLike: ...
+@overload
+def minimum(a: FloatLike, b: FloatLike) -> FloatLike: ...
 def minimum(a: FloatLike | IntLike, b: FloatLike | IntLike) -> FloatLike | IntLike:
     """The smaller of the two, element by element."""
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
