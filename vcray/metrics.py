@@ -50,6 +50,7 @@ class Metrics:
             buckets=_geometric(1, 2000, 20),
         )
         self.rounds = Counter("vcray_rounds", "Scheduling rounds run.", registry=registry)
+        self.failed_rounds = Counter("vcray_failed_rounds", "Rounds that ended in a fault.", registry=registry)
         self.bindings = Counter(
             "vcray_bindings", "Bindings by result: bound, refused, gone.", ["result"], registry=registry
         )
@@ -78,7 +79,10 @@ class Metrics:
             "vcray_watch_relists", "Lists done again, by resource.", ["resource"], registry=registry
         )
         self.actor_failures = Gauge(
-            "vcray_actor_failures", "Messages that an actor failed on, by actor.", ["actor"], registry=registry
+            "vcray_actor_failures",
+            "Messages that an actor failed on, by actor.",
+            ["actor"],
+            registry=registry,
         )
         self.reconciles = Counter(
             "vcray_reconciles",

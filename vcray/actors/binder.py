@@ -56,10 +56,15 @@ class Binder:
             raise TypeError(type(message).__name__)
         decisions = message.decisions
         limits = {limit.job: limit for limit in message.limits}
-        outcomes = await self._all(self._commit(commit, limits.get(commit.job)) for commit in decisions.commits)
+        outcomes = await self._all(
+            self._commit(commit, limits.get(commit.job)) for commit in decisions.commits
+        )
         await self._all(self._evict(evict) for evict in decisions.evictions)
         refused = {
-            outcome.job: outcome.message for each in outcomes for outcome in each if outcome.result == "refused"
+            outcome.job: outcome.message
+            for each in outcomes
+            for outcome in each
+            if outcome.result == "refused"
         }
         await self._writer.write(decisions, refused)
         return Executed(decisions.generation, tuple(outcome for each in outcomes for outcome in each))

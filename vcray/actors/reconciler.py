@@ -135,7 +135,9 @@ class ControllerHost:
     async def _failed(self, controller: Controller, request: Request, error: ReconcileError) -> None:
         key = (controller.name, request)
         count = self._failures.get(key, 0)
-        log.info("reconcile failed", controller=controller.name, request=request, why=str(error), tries=count + 1)
+        log.info(
+            "reconcile failed", controller=controller.name, request=request, why=str(error), tries=count + 1
+        )
         if error.counts and 0 <= controller.max_requeue <= count:
             self._metrics.reconciles.labels(controller=controller.name, result="gave_up").inc()
             try:

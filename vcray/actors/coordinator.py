@@ -1,0 +1,228 @@
+"""Merges deltas, runs rounds, sends decisions. It owns the assumed placements and nothing else that a crash could lose.
+
+A round is level-triggered: changes that arrive within a few milliseconds share one. It does not wait for the binder: what was
+decided is assumed until the watch confirms it or the binder says it was refused. In manual mode (scenarios) a round runs only
+when asked for, changes or not, and answers when its writes are done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+from time import perf_counter
+
+from vcray.actors.messages import (
+    Accepted,
+    Changed,
+    Execute,
+    Executed,
+    GangLimits,
+    Message,
+    Outcome,
+    Reconfigure,
+    Round,
+    RoundDone,
+    Synced,
+)
+from vcray.actors.novelty import Novelty
+from vcray.actors.runtime import Handle, Time
+from vcray.cache.merge import Merge
+from vcray.config import scheduler as scheduler_config
+from vcray.core.decisions import Decisions
+from vcray.core.policy import Policy, build_policy
+from vcray.core.session import Carry, decide
+from vcray.core.snapshot import Snapshot
+from vcray.core.tables import MISSING, Status
+from vcray.errors import ConfigError
+from vcray.foresight.recovery import complete, half_bound, take_back
+from vcray.log import get_logger
+from vcray.metrics import Metrics
+from vcray.registry import Registry
+
+log = get_logger("coordinator")
+
+
+class Coordinator:
+    """The sequencer of rounds. `waits_for` are the resources whose first list must be in before the first round."""
+
+    def __init__(
+        self,
+        merge: Merge,
+        policy: Policy,
+        registry: Registry,
+        binder: Handle,
+        time: Time,
+        metrics: Metrics,
+        waits_for: Iterable[str],
+        seed: int = 0,
+        coalesce_s: float = 0.005,
+        manual: bool = False,
+    ) -> None:
+        self._merge = merge
+        self._policy = policy
+        self._registry = registry
+        self._binder = binder
+        self._time = time
+        self._metrics = metrics
+        self._unsynced = set(waits_for)
+        self._seed = seed
+        self._coalesce_s = coalesce_s
+        self._manual = manual
+        self._carry = Carry()
+        self._novelty = Novelty()
+        self._suspects: set[str] | None = None  # None: look at every gang, as after a start
+        self._dirty = asyncio.Event()
+        self._loop: asyncio.Task[None] | None = None
+        self._writes: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        if not self._manual:
+            self._loop = asyncio.create_task(self._rounds(), name="rounds")
+
+    async def stop(self) -> None:
+        for task in (*self._writes, *([self._loop] if self._loop else [])):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def receive(self, message: Message) -> Message | None:
+        match message:
+            case Changed(delta=delta):
+                self._merge.apply(delta)
+                self._dirty.set()
+            case Synced(resource=resource):
+                self._unsynced.discard(resource)
+                self._dirty.set()
+            case Reconfigure(text=text):
+                return self._reconfigure(text)
+            case Round():
+                return await self._manual_round()
+            case _:
+                raise TypeError(type(message).__name__)
+        return None
+
+    async def _rounds(self) -> None:
+        while True:
+            await self._dirty.wait()
+            await self._time.sleep(self._coalesce_s)
+            self._dirty.clear()
+            if self._unsynced:
+                continue
+            try:
+                await self._recover()
+                decisions, limits = self._decide()
+                self._write(decisions, limits)
+            except Exception:  # the fence: a fault in one round must not end scheduling
+                log.exception("round failed")
+                self._metrics.failed_rounds.inc()
+                await self._time.sleep(1.0)
+                self._dirty.set()
+
+    async def _manual_round(self) -> RoundDone:
+        await self._recover()
+        decisions, limits = self._decide()
+        if _something(decisions):
+            await self._execute(decisions, limits)
+        return RoundDone(decisions.generation, decisions)
+
+    def _decide(self) -> tuple[Decisions, tuple[GangLimits, ...]]:
+        started = perf_counter()
+        snapshot = self._snapshot()
+        opened = perf_counter()
+        decisions = decide(snapshot, self._policy, self._carry)
+        decided = perf_counter()
+        self._metrics.rounds.inc()
+        self._metrics.session_latency.observe((opened - started) * 1000)
+        self._metrics.decide_latency.observe((decided - opened) * 1000)
+        self._merge.assume(decisions.commits, self._time.now())
+        self._metrics.report(snapshot, decisions)
+        return self._novelty.keep(decisions), _limits(snapshot, decisions)
+
+    def _snapshot(self) -> Snapshot:
+        now = self._time.now()
+        for uid in self._merge.expire(now):
+            log.warning("placement was never confirmed", uid=uid)
+        return self._merge.snapshot(now, self._seed)
+
+    def _write(self, decisions: Decisions, limits: tuple[GangLimits, ...]) -> None:
+        if not _something(decisions):
+            return
+        task = asyncio.create_task(self._execute(decisions, limits), name=f"writes of {decisions.generation}")
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+
+    async def _execute(self, decisions: Decisions, limits: tuple[GangLimits, ...]) -> None:
+        started = perf_counter()
+        answer = await self._binder.ask(Execute(decisions, limits))
+        self._metrics.e2e_latency.observe((perf_counter() - started) * 1000)
+        if isinstance(answer, Executed):
+            self._learn(decisions, answer.outcomes)
+
+    def _learn(self, decisions: Decisions, outcomes: Iterable[Outcome]) -> None:
+        """Forget what was not bound; a gang of which only a part went out is suspect from now on."""
+        failed = [outcome for outcome in outcomes if outcome.result != "bound"]
+        if not failed:
+            return
+        self._merge.forget(outcome.uid for outcome in failed)
+        refused = {outcome.job for outcome in failed if outcome.result in ("refused", "gone")}
+        if self._suspects is not None:
+            self._suspects |= refused & {commit.job for commit in decisions.commits if commit.whole}
+        self._novelty.forget(outcome.uid for outcome in failed)
+        self._dirty.set()
+
+    async def _recover(self) -> None:
+        """Make suspect gangs whole, else take back what was bound of them. Waits for its writes."""
+        if self._suspects is not None and not self._suspects:
+            return
+        snapshot = self._snapshot()
+        wanted = self._suspects
+        jobs = [job for job in half_bound(snapshot) if wanted is None or job in wanted]
+        if jobs:
+            log.warning("gangs bound in part", jobs=", ".join(jobs))
+            decisions = complete(snapshot, self._policy, jobs)
+            self._merge.assume(decisions.commits, self._time.now())
+            if decisions.commits:
+                await self._execute(decisions, _limits(snapshot, decisions))
+            made_whole = {commit.job for commit in decisions.commits}
+            evictions = take_back(snapshot, set(jobs) - made_whole)
+            if evictions:
+                await self._execute(Decisions(snapshot.generation, evictions=evictions), ())
+            self._metrics.recoveries.labels(result="completed").inc(len(made_whole))
+            self._metrics.recoveries.labels(result="evicted").inc(len(set(jobs) - made_whole))
+        self._suspects = set() if wanted is None else wanted & set(in_flight(snapshot))
+
+    def _reconfigure(self, text: str) -> Accepted:
+        try:
+            config, problems = scheduler_config.load(text)
+            self._policy = build_policy(config, self._registry)
+        except ConfigError as error:
+            for problem in error.problems:
+                self._metrics.config_problems.labels(code=problem.code).inc()
+            return Accepted(False, tuple(map(str, error.problems)))
+        self._carry = Carry()
+        self._dirty.set()
+        return Accepted(True, tuple(map(str, problems)))
+
+
+def in_flight(snapshot: Snapshot) -> tuple[str, ...]:
+    """Jobs with a pod whose binding or deletion is under way: too early to judge them."""
+    tasks = snapshot.tasks
+    moving = ((tasks.status == Status.BINDING) | (tasks.status == Status.RELEASING)) & (tasks.job != MISSING)
+    return tuple(sorted({snapshot.jobs.names[row] for row in tasks.job[moving]}))
+
+
+def _something(decisions: Decisions) -> bool:
+    return decisions != Decisions(decisions.generation, pipelined=decisions.pipelined)
+
+
+def _limits(snapshot: Snapshot, decisions: Decisions) -> tuple[GangLimits, ...]:
+    rows = {name: row for row, name in enumerate(snapshot.jobs.names)}
+    return tuple(
+        GangLimits(
+            commit.job,
+            int(snapshot.jobs.min_available[rows[commit.job]]),
+            {snapshot.roles[role]: minimum for role, minimum in snapshot.jobs.role_minimum[rows[commit.job]]},
+        )
+        for commit in decisions.commits
+    )

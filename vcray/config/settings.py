@@ -1,0 +1,63 @@
+"""Settings of a control plane: flags of `vcray run`, each with an environment variable `VCRAY_<NAME>`.
+
+A flag beats the variable, the variable beats the default. A value that cannot be used is refused with its name.
+`docs/settings.md` lists all of them; a test keeps the two equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from vcray.errors import ConfigError, Problem
+
+PREFIX = "VCRAY_"
+
+
+class Settings(BaseModel):
+    """What does not change while a control plane runs (the scheduler configuration does)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    scheduler_names: tuple[str, ...] = Field(
+        ("volcano",), description="schedulerName of the pods to schedule; the first is the default of vcjobs"
+    )
+    scheduler_conf: Path | None = Field(
+        None, description="volcano-scheduler.conf, read again when it changes; without it Volcano's default"
+    )
+    strict: bool = Field(False, description="refuse to start with a configuration that `vcray check` faults")
+    pools: int = Field(1, ge=1, le=256, description="cache shards for nodes without the node-pool label")
+    default_queue: str = Field(
+        "default", description="queue of PodGroups that name none; created when missing"
+    )
+    metrics_port: int = Field(
+        8080, ge=-1, le=65535, description="port of /metrics and /healthz on loopback; 0 picks one, -1 none"
+    )
+    metrics_address: str = Field("127.0.0.1", description="address that /metrics listens on")
+    leader_elect: bool = Field(False, description="hold a Lease, so that only one control plane acts")
+    lease_namespace: str = Field("volcano-system", description="namespace of the Lease")
+    lease_name: str = Field("volcano", description="name of the Lease")
+    coalesce_ms: float = Field(
+        5.0, ge=0, le=1000, description="changes that come within this time share one round"
+    )
+    seed: int = Field(0, description="breaks ties between equal nodes")
+    log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="least level to log")
+
+
+def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Settings:
+    """Settings from given flags and an environment. ConfigError VC0502 names each value that cannot be used."""
+    values: dict[str, object] = {}
+    for name, field in Settings.model_fields.items():
+        text = environment.get(PREFIX + name.upper())
+        if text is not None:
+            values[name] = text.split(",") if field.annotation == tuple[str, ...] else text
+    values.update({name: value for name, value in flags.items() if value is not None})
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(
+            Problem("VC0502", ".".join(map(str, each["loc"])), f"{each['msg']}, got {each['input']!r}")
+            for each in error.errors()
+        ) from error

@@ -1,0 +1,65 @@
+"""What a scenario needs of a cluster: a client, rounds on demand, time, a kubelet, a hand on watch events."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from vcray.api.resources import Resource
+from vcray.core.decisions import Decisions
+from vcray.kube.client import KubeClient
+from vcray.sim.scenario import Kubelet
+
+
+class Backend(Protocol):
+    """A cluster with a control plane in manual-round mode."""
+
+    @property
+    def client(self) -> KubeClient: ...
+
+    async def start(self, scheduler_conf: str) -> None:
+        """Bring up the cluster and the control plane on it."""
+        ...
+
+    async def stop(self) -> None:
+        """Take everything down, whatever state it is in."""
+        ...
+
+    async def cycle(self) -> Decisions:
+        """One cycle: the kubelet acts, controllers come to rest, one whole round runs and its writes are done."""
+        ...
+
+    async def rest(self) -> None:
+        """Wait until controllers and watches have nothing to do."""
+        ...
+
+    async def advance(self, seconds: float) -> None:
+        """Let time pass: virtual where the back end allows, real elsewhere."""
+        ...
+
+    async def hold(self, resource: Resource, namespace: str, name: str) -> None:
+        """Keep watch events of one object back until `release`."""
+        ...
+
+    async def release(self, resource: Resource, namespace: str, name: str) -> None:
+        """Deliver what was held back, in order."""
+        ...
+
+    async def stop_component(self, name: str) -> None:
+        """Stop `scheduler` or `controllers` as a crash would: without a word."""
+        ...
+
+    async def start_component(self, name: str) -> None:
+        """Start it anew; it knows only what the API server tells."""
+        ...
+
+    def kubelet(self, rule: Kubelet) -> None:
+        """Treat matching pods in this way from now on."""
+        ...
+
+    async def finish(self, namespace: str, name: str, code: int) -> None:
+        """Let the containers of a pod end with an exit code."""
+        ...
+
+    def version(self) -> int:
+        """Grows whenever anything in the cluster changes."""
+        ...

@@ -1,0 +1,139 @@
+"""The objects of a scenario's `given` or `create`, in the order in which they are created."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from vcray.api.meta import JsonObject, JsonValue
+from vcray.errors import InputError, Problem
+from vcray.sim import shorthand
+from vcray.sim.scenario import Objects
+
+T = TypeVar("T")
+
+_RANGE = re.compile(r"^(?P<stem>.*?)(?P<first>\d+)\.\.(?P=stem)?(?P<last>\d+)$")
+
+
+def objects(given: Objects, where: str, order: int = 0) -> list[JsonObject]:
+    """Plain objects: PriorityClasses first, then nodes, queues, groups, jobs, pods, and the plain ones as they stand.
+
+    `order` picks one of the orders in which pods and jobs may be created; 0 is the file's."""
+    found: list[JsonObject] = []
+    for name, spec in _items(given.nodes):
+        found.append(shorthand.node(name, _text_or_map(spec, where), f"{where}.nodes.{name}"))
+    for name, spec in _items(given.queues):
+        found.append(shorthand.queue(name, _map_or_none(spec, where), f"{where}.queues.{name}"))
+    for name, spec in _items(given.groups):
+        found.append(shorthand.group(name, _number_or_map(spec, where), f"{where}.groups.{name}"))
+    jobs = [shorthand.job(name, spec, f"{where}.jobs.{name}") for name, spec in _counted(given.jobs, where)]
+    pods = [
+        pod
+        for name, spec in _items(given.pods)
+        for pod in shorthand.pods(
+            name, None if spec is None else _text_or_map(spec, where), f"{where}.pods.{name}"
+        )
+    ]
+    found += permuted(jobs, order)
+    found += permuted(pods, order)
+    found += [dict(each) for each in given.objects]
+    if given.namespace:
+        found = [_moved(each, given.namespace) for each in found]
+    return _priorities(given, found) + found
+
+
+def permuted(items: Sequence[T], order: int) -> list[T]:
+    """The `order`-th permutation of a few items (all of them come up in turn), a seeded shuffle of many."""
+    if order == 0:
+        return list(items)
+    if len(items) <= 4:
+        every = list(itertools.permutations(items))
+        return list(every[order % len(every)])
+    shuffled = list(items)
+    random.Random(order).shuffle(shuffled)
+    return shuffled
+
+
+def _priorities(given: Objects, found: Sequence[JsonObject]) -> list[JsonObject]:
+    """PriorityClasses that are listed, and one for each number that some object uses."""
+    made: dict[str, JsonObject] = {}
+    for name, spec in given.priorities.items():
+        more = {} if isinstance(spec, int) else dict(_map_or_none(spec, name) or {})
+        value = spec if isinstance(spec, int) else more.pop("value", 0)
+        made[name] = shorthand.priority_class(name, int(str(value)), **more)
+    for name in _class_names(list(found)):
+        number = re.fullmatch(r"priority-(-?\d+)", name)
+        if number and name not in made:
+            made[name] = shorthand.priority_class(name, int(number[1]))
+    return list(made.values())
+
+
+def _class_names(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if key == "priorityClassName" and isinstance(each, str):
+                yield each
+            else:
+                yield from _class_names(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _class_names(each)
+
+
+def _items(entries: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+    """Entries with `n1..n5` spelled out."""
+    for name, spec in entries.items():
+        match = _RANGE.match(name)
+        if match is None:
+            yield name, spec
+            continue
+        for number in range(int(match["first"]), int(match["last"]) + 1):
+            yield f"{match['stem']}{number}", spec
+
+
+def _counted(
+    entries: Mapping[str, JsonValue], where: str
+) -> Iterator[tuple[str, str | Mapping[str, JsonValue]]]:
+    """Jobs with `count: 100` spelled out as NAME-0 to NAME-99."""
+    for name, spec in _items(entries):
+        given = _text_or_map(spec, f"{where}.{name}")
+        count = None if isinstance(given, str) else given.get("count")
+        if count is None or isinstance(given, str):
+            yield name, given
+            continue
+        rest = {key: value for key, value in given.items() if key != "count"}
+        for index in range(int(str(count))):
+            yield f"{name}-{index}", rest
+
+
+def _moved(obj: JsonObject, namespace: str) -> JsonObject:
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get("namespace") is None:
+        return obj
+    return {**obj, "metadata": {**metadata, "namespace": namespace}}
+
+
+def _check(value: JsonValue, kinds: tuple[type, ...], where: str, words: str) -> None:
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        raise InputError(Problem("VC0302", where, f"expected {words}, got {value!r}"))
+
+
+def _text_or_map(value: JsonValue, where: str) -> str | Mapping[str, JsonValue]:
+    _check(value, (str, dict), where, "an amount or a map")
+    assert isinstance(value, str | dict)
+    return value
+
+
+def _number_or_map(value: JsonValue, where: str) -> int | Mapping[str, JsonValue]:
+    _check(value, (int, dict), where, "a number or a map")
+    assert isinstance(value, int | dict)
+    return value
+
+
+def _map_or_none(value: JsonValue, where: str) -> Mapping[str, JsonValue] | None:
+    _check(value, (dict, type(None)), where, "a map")
+    assert value is None or isinstance(value, dict)
+    return value

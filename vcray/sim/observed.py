@@ -1,0 +1,82 @@
+"""What a client can see of a cluster at one moment, in the words of scenario files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.resources import EVENTS, JOBS, NODES, PODGROUPS, PODS, QUEUES
+from vcray.kube.client import KubeClient
+
+JOB_NAME = "volcano.sh/job-name"
+TASK_SPEC = "volcano.sh/task-spec"
+GROUP_NAME = "scheduling.k8s.io/group-name"
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Objects as listed, in name order, plus the names of pods evicted so far."""
+
+    pods: Sequence[JsonObject]
+    groups: Sequence[JsonObject]
+    jobs: Sequence[JsonObject]
+    queues: Sequence[JsonObject]
+    nodes: Sequence[JsonObject]
+    events: Sequence[JsonObject]
+    evicted: Sequence[tuple[str, str]]  # (pod, job)
+
+    def select(self, selector: str) -> list[JsonObject]:
+        """Pods of a job, of `job/task`, of a group, or with a matching name; `*` is all."""
+        return [pod for pod in self.pods if matches(pod, selector)]
+
+
+async def observe(client: KubeClient, evicted: Sequence[tuple[str, str]]) -> Observed:
+    """List everything that expectations read."""
+    pages = [(await client.list(each)).items for each in (PODS, PODGROUPS, JOBS, QUEUES, NODES, EVENTS)]
+    pods, groups, jobs, queues, nodes, events = (sorted(page, key=_key) for page in pages)
+    return Observed(pods, groups, jobs, queues, nodes, events, tuple(evicted))
+
+
+def _key(obj: JsonObject) -> tuple[str, str]:
+    return text(obj, "metadata", "namespace"), text(obj, "metadata", "name")
+
+
+def matches(pod: JsonObject, selector: str) -> bool:
+    """Does a pod belong to a selector of a scenario file?"""
+    labels, annotations = field(pod, "metadata", "labels"), field(pod, "metadata", "annotations")
+    labels = labels if isinstance(labels, dict) else {}
+    annotations = annotations if isinstance(annotations, dict) else {}
+    job, _, task = selector.partition("/")
+    if task:
+        role = labels.get(TASK_SPEC) or annotations.get(TASK_SPEC)
+        owner = labels.get(JOB_NAME) or annotations.get(GROUP_NAME)
+        return fnmatchcase(str(owner), job) and fnmatchcase(str(role), task)
+    return (
+        labels.get(JOB_NAME) == selector
+        or annotations.get(GROUP_NAME) == selector
+        or fnmatchcase(text(pod, "metadata", "name"), selector)
+    )
+
+
+def belongs(obj: JsonObject, name: str) -> bool:
+    """Is this the object of that name (a glob), or the PodGroup of the vcjob of that name?"""
+    owners = field(obj, "metadata", "ownerReferences")
+    owned = isinstance(owners, list) and any(
+        isinstance(each, dict) and each.get("kind") == "Job" and each.get("name") == name for each in owners
+    )
+    return owned or fnmatchcase(text(obj, "metadata", "name"), name)
+
+
+def field(obj: JsonValue, *path: str) -> JsonValue:
+    """A nested field, None when it is not there."""
+    for key in path:
+        obj = obj.get(key) if isinstance(obj, dict) else None
+    return obj
+
+
+def text(obj: JsonValue, *path: str) -> str:
+    """A nested field as text, empty when it is not there."""
+    value = field(obj, *path)
+    return "" if value is None else str(value)
