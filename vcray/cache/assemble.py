@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from vcray.cache.knowledge import Knowledge
 from vcray.cache.labels import selects
-from vcray.cache.resolve import Standing, namespace_of, selectors_read, shape_of, standing_of
+from vcray.cache.podspec import SpreadForm
+from vcray.cache.resolve import Context, Standing, plain, selectors_read, shape_of
 from vcray.cache.rows import Amounts, GroupRow, NodeRow, PodRow, QueueRow
 from vcray.core.arrays import Bool, Int, Int32
 from vcray.core.snapshot import SelectorSpec, Snapshot, tie_ranks
@@ -24,7 +25,6 @@ from vcray.core.tables import (
     JobTable,
     LabelColumns,
     NodeTable,
-    PodTerm,
     QueueTable,
     ShapeSpec,
     Status,
@@ -67,7 +67,7 @@ class Assembler:
         self.standing = standing
         self.selectors = self._live_selectors()
         self.selector_row = {selector: number for number, selector in enumerate(self.selectors)}
-        self._matches: dict[tuple[str, object], tuple[int, ...]] = {}
+        self.known_images = frozenset(name for row in self.nodes for name, _ in row.images)
         self.shape_of_pod = {row.key: self._shape(row) for row in (*self.tasks, *self.residents)}
         used = {self.shape_of_pod[row.key] for row in self.tasks}
         self.shapes = tuple(sorted(used, key=repr))
@@ -80,20 +80,32 @@ class Assembler:
     def _live_selectors(self) -> tuple[SelectorSpec, ...]:
         found: dict[SelectorSpec, None] = {}
         waiting = [row for row in self.tasks if self.standing[row.key] == Standing.WAITING]
+        selector = self.world.knowledge.term_selector
         for row in (*self.residents, *waiting):
-            found |= dict.fromkeys(selectors_read(self.world.knowledge, row, self.standing[row.key]))
+            read = selectors_read(row.form, self.standing[row.key], selector, self._default_spread(row))
+            found |= dict.fromkeys(read)
         return tuple(sorted(found, key=repr))
 
+    def _default_spread(self, row: PodRow) -> tuple[SpreadForm, ...]:
+        if self.standing[row.key] != Standing.WAITING or row.form.spread:
+            return ()
+        return self.world.knowledge.default_spread(namespace_of(row), row.labels, row.owner)
+
     def _shape(self, row: PodRow) -> ShapeSpec:
-        key = (namespace_of(row), row.labels)
-        if key not in self._matches:
-            labels = dict(row.labels)
-            self._matches[key] = tuple(
-                number for number, selector in enumerate(self.selectors) if selects(selector, key[0], labels)
-            )
-        return shape_of(
-            self.world.knowledge, row, self.standing[row.key], self.selector_row, self._matches[key]
+        knowledge, labels = self.world.knowledge, dict(row.labels)
+        context = Context(
+            selector=knowledge.term_selector,
+            row=self.selector_row.__getitem__,
+            matches=tuple(
+                number
+                for number, selector in enumerate(self.selectors)
+                if selects(selector, namespace_of(row), labels)
+            ),
+            hold=knowledge.hold(namespace_of(row), row.claims),
+            default_spread=self._default_spread(row),
+            images=tuple(image for image in row.form.images if image in self.known_images),
         )
+        return shape_of(row.form, self.standing[row.key], context)
 
     def _resources(self) -> Iterable[str]:
         for node in self.nodes:
@@ -160,7 +172,9 @@ class Assembler:
             floor[:, node] += shape.floor
             for port in shape.ports:
                 port_count[port_row[port], node] += 1
-            match[list(shape.matches), node] += 1
+            for number in shape.matches:
+                if row.status != Status.RELEASING or not self.selectors[number].living:
+                    match[number, node] += 1
             for term in dict.fromkeys(map(plain, shape.anti_affinity)):
                 anti_owner[anti_row[term], node] += 1
             for term in shape.preferred:
@@ -309,9 +323,18 @@ class Assembler:
         )
 
 
-def plain(term: PodTerm) -> PodTerm:
-    """A term as the node counters know it: selector and topology key."""
-    return PodTerm(term.selector, term.key)
+def standing_of(row: PodRow, node_known: bool) -> Standing:
+    """Waiting pods have no node; residents sit on a node that is known and have not ended."""
+    if row.status == Status.PENDING:
+        return Standing.WAITING
+    if node_known and row.status not in (Status.SUCCEEDED, Status.FAILED):
+        return Standing.RESIDENT
+    return Standing.BARE
+
+
+def namespace_of(row: PodRow) -> str:
+    """The namespace in the row's key."""
+    return row.key.partition("/")[0]
 
 
 def parent_of(queue: QueueRow, rows: Mapping[str, int]) -> int:

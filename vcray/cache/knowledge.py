@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from vcray.cache.labels import Labels, normalise, satisfies
-from vcray.cache.podspec import PodForm, SpreadForm, TermForm
+from vcray.cache.podspec import SpreadForm, TermForm
 from vcray.cache.rows import (
     ClaimRow,
     ClusterRow,
@@ -38,7 +38,8 @@ class Knowledge:
         self.storage_classes: dict[str, StorageClassRow] = {}
         self.priority_classes: dict[str, PriorityClassRow] = {}
         self.namespaces: dict[str, NamespaceRow] = {}
-        self.services: dict[str, dict[str, WorkloadRow]] = {}
+        self.services: dict[str, WorkloadRow] = {}
+        self._services_at: dict[tuple[str, Requirement], dict[str, WorkloadRow]] = {}
         self.owners: dict[str, WorkloadRow] = {}
 
     def put(self, row: ClusterRow) -> None:
@@ -59,31 +60,44 @@ class Knowledge:
             case WorkloadRow():
                 kind, key = row.key.split("/", 1)
                 if kind == "Service":
-                    self.services.setdefault(key.partition("/")[0], {})[key] = row
+                    self._put_service(key, row)
                 else:
                     self.owners[row.key] = row
 
     def drop(self, kind: str, key: str) -> None:
         """Forget the object of that kind and key."""
-        if kind == "Service":
-            namespace = key.partition("/")[0]
-            found = self.services.get(namespace, {})
-            found.pop(key, None)
-            if not found:
-                self.services.pop(namespace, None)
-            return
-        tables: dict[str, dict[str, object]] = {
-            "PodGroup": self.groups,  # type: ignore[dict-item]
-            "Queue": self.queues,  # type: ignore[dict-item]
-            "PersistentVolumeClaim": self.claims,  # type: ignore[dict-item]
-            "StorageClass": self.storage_classes,  # type: ignore[dict-item]
-            "PriorityClass": self.priority_classes,  # type: ignore[dict-item]
-            "Namespace": self.namespaces,  # type: ignore[dict-item]
-        }
-        if kind in tables:
-            tables[kind].pop(key, None)
-        else:
-            self.owners.pop(f"{kind}/{key}", None)
+        match kind:
+            case "PodGroup":
+                self.groups.pop(key, None)
+            case "Queue":
+                self.queues.pop(key, None)
+            case "PersistentVolumeClaim":
+                self.claims.pop(key, None)
+            case "StorageClass":
+                self.storage_classes.pop(key, None)
+            case "PriorityClass":
+                self.priority_classes.pop(key, None)
+            case "Namespace":
+                self.namespaces.pop(key, None)
+            case "Service":
+                self._drop_service(key)
+            case _:
+                self.owners.pop(f"{kind}/{key}", None)
+
+    def _put_service(self, key: str, row: WorkloadRow) -> None:
+        self._drop_service(key)
+        self.services[key] = row
+        if row.requirements:
+            place = (key.partition("/")[0], row.requirements[0])
+            self._services_at.setdefault(place, {})[key] = row
+
+    def _drop_service(self, key: str) -> None:
+        row = self.services.pop(key, None)
+        if row is not None and row.requirements:
+            place = (key.partition("/")[0], row.requirements[0])
+            del self._services_at[place][key]
+            if not self._services_at[place]:
+                del self._services_at[place]
 
     def job_priority(self, group: GroupRow) -> int:
         """Value of the group's priority class, else of the global default (the smallest of several), else 0."""
@@ -138,9 +152,10 @@ class Knowledge:
         The selector is what all matching Services select, plus the selector of the pod's controller."""
         requirements: list[Requirement] = []
         mapping = dict(labels)
-        for service in self.services.get(namespace, {}).values():
-            if service.requirements and satisfies(service.requirements, mapping):
-                requirements += service.requirements
+        for key, value in labels if self._services_at else ():
+            for service in self._services_at.get((namespace, Requirement(key, "In", (value,))), {}).values():
+                if satisfies(service.requirements, mapping):
+                    requirements += service.requirements
         if owner:
             kind, _, name = owner.partition("/")
             found = self.owners.get(f"{kind}/{namespace}/{name}")
@@ -151,16 +166,3 @@ class Knowledge:
         return tuple(
             SpreadForm(namespace, selector, key, skew, False, 1, True, False) for key, skew in DEFAULT_SPREAD
         )
-
-    def spread_of(
-        self, form: PodForm, namespace: str, labels: Labels, owner: str
-    ) -> tuple[tuple[SpreadForm, ...], bool]:
-        """The constraints of a waiting pod, and whether they are the cluster's defaults."""
-        if form.spread:
-            return form.spread, False
-        return self.default_spread(namespace, labels, owner), True
-
-
-def spread_selector(spread: SpreadForm) -> SelectorSpec:
-    """The selector of a spread constraint: pods of its own namespace."""
-    return SelectorSpec((spread.namespace,), spread.requirements)

@@ -1,16 +1,14 @@
-"""Form + labels + what the cluster says -> shape, with selectors as rows of the snapshot's counters."""
+"""Form + what the cluster says -> shape, with selectors as rows of the snapshot's counters."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import IntEnum
 
-from vcray.cache.knowledge import Knowledge, spread_selector
-from vcray.cache.labels import selects
-from vcray.cache.podspec import PodForm, TermForm
-from vcray.cache.rows import PodRow
+from vcray.cache.podspec import PodForm, SpreadForm, TermForm
 from vcray.core.snapshot import SelectorSpec
-from vcray.core.tables import PodTerm, ShapeSpec, SpreadTerm, Status
+from vcray.core.tables import PodTerm, ShapeSpec, SpreadTerm
 
 
 class Standing(IntEnum):
@@ -21,47 +19,49 @@ class Standing(IntEnum):
     BARE = 2
 
 
-def standing_of(row: PodRow, node_known: bool) -> Standing:
-    """Waiting pods have no node; residents sit on a node that is known and have not ended."""
-    if row.status == Status.PENDING:
-        return Standing.WAITING
-    if node_known and row.status not in (Status.SUCCEEDED, Status.FAILED):
-        return Standing.RESIDENT
-    return Standing.BARE
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the cluster adds to a form: numbers of selectors, which of them the pod's labels satisfy, why it must wait.
+
+    `selector` resolves a term's namespaces, `row` numbers a live selector. `default_spread` are the cluster's
+    constraints for a pod that states none; `images` those of the pod that some node has."""
+
+    selector: Callable[[TermForm], SelectorSpec]
+    row: Callable[[SelectorSpec], int]
+    matches: tuple[int, ...]
+    hold: str = ""
+    default_spread: tuple[SpreadForm, ...] = ()
+    images: tuple[str, ...] = ()
 
 
-def namespace_of(row: PodRow) -> str:
-    """The namespace in the row's key."""
-    return row.key.partition("/")[0]
+def spread_selector(spread: SpreadForm) -> SelectorSpec:
+    """The selector of a spread constraint: pods of its own namespace that are not being deleted."""
+    return SelectorSpec((spread.namespace,), spread.requirements, living=True)
 
 
-def selectors_read(knowledge: Knowledge, row: PodRow, standing: Standing) -> tuple[SelectorSpec, ...]:
-    """The selectors whose counters this pod makes necessary, each once."""
+def selectors_read(
+    form: PodForm,
+    standing: Standing,
+    selector: Callable[[TermForm], SelectorSpec],
+    default_spread: tuple[SpreadForm, ...] = (),
+) -> tuple[SelectorSpec, ...]:
+    """The selectors whose counters a pod makes necessary, each once, in the order of its terms."""
     if standing == Standing.BARE:
         return ()
-    form = row.form
     terms: tuple[TermForm, ...] = (*form.anti_affinity, *form.preferred)
-    found = dict.fromkeys(knowledge.term_selector(term) for term in terms)
+    spread: tuple[SpreadForm, ...] = ()
     if standing == Standing.WAITING:
-        found |= dict.fromkeys(knowledge.term_selector(term) for term in form.affinity)
-        spread, _ = knowledge.spread_of(form, namespace_of(row), row.labels, row.owner)
-        found |= dict.fromkeys(spread_selector(item) for item in spread)
-    return tuple(found)
+        terms = (*terms, *form.affinity)
+        spread = form.spread or default_spread
+    return tuple(dict.fromkeys([*map(selector, terms), *map(spread_selector, spread)]))
 
 
-def shape_of(
-    knowledge: Knowledge,
-    row: PodRow,
-    standing: Standing,
-    rows: Mapping[SelectorSpec, int],
-    matches: tuple[int, ...],
-) -> ShapeSpec:
-    """The shape of a pod; `rows` numbers the live selectors, `matches` are those that the pod's labels satisfy."""
-    form = row.form
+def shape_of(form: PodForm, standing: Standing, context: Context) -> ShapeSpec:
+    """The shape of a pod of that form and standing."""
     if standing == Standing.BARE:
         return ShapeSpec(requests=form.requests, floor=form.floor)
-    terms = TermResolver(knowledge, row, rows)
-    anti_affinity, preferred = terms.all_of(form.anti_affinity), terms.all_of(form.preferred)
+    anti_affinity = _pod_terms(form.anti_affinity, context)
+    preferred = _pod_terms(form.preferred, context)
     if standing == Standing.RESIDENT:
         return ShapeSpec(
             requests=form.requests,
@@ -69,7 +69,7 @@ def shape_of(
             ports=form.ports,
             anti_affinity=anti_affinity,
             preferred=preferred,
-            matches=matches,
+            matches=context.matches,
         )
     return ShapeSpec(
         requests=form.requests,
@@ -79,55 +79,40 @@ def shape_of(
         node_preferred=form.node_preferred,
         tolerations=form.tolerations,
         ports=form.ports,
-        affinity=terms.all_of(form.affinity),
+        affinity=_pod_terms(form.affinity, context),
         anti_affinity=anti_affinity,
         preferred=preferred,
-        spread=terms.spread_of(form),
-        matches=matches,
-        images=form.images,
-        containers=form.containers,
-        hold=knowledge.hold(terms.namespace, row.claims),
+        spread=_spread_terms(form, context),
+        matches=context.matches,
+        images=context.images,
+        containers=form.containers if context.images else 1,
+        hold=context.hold,
     )
 
 
-class TermResolver:
-    """Terms of one pod as rows."""
+def plain(term: PodTerm) -> PodTerm:
+    """A term as the node counters know it: selector and topology key."""
+    return PodTerm(term.selector, term.key)
 
-    def __init__(self, knowledge: Knowledge, row: PodRow, rows: Mapping[SelectorSpec, int]) -> None:
-        self.knowledge = knowledge
-        self.row = row
-        self.namespace = namespace_of(row)
-        self.rows = rows
-        self.labels = dict(row.labels)
 
-    def all_of(self, terms: tuple[TermForm, ...]) -> tuple[PodTerm, ...]:
-        """Affinity terms in a fixed order."""
-        return tuple(self.term(term) for term in terms)
+def _pod_terms(terms: tuple[TermForm, ...], context: Context) -> tuple[PodTerm, ...]:
+    rows = [(context.row(context.selector(term)), term) for term in terms]
+    return tuple(PodTerm(row, term.key, term.weight, row in context.matches) for row, term in rows)
 
-    def term(self, term: TermForm) -> PodTerm:
-        """One affinity term."""
-        selector = self.knowledge.term_selector(term)
-        return PodTerm(
-            selector=self.rows[selector],
-            key=term.key,
-            weight=term.weight,
-            self_match=selects(selector, self.namespace, self.labels),
+
+def _spread_terms(form: PodForm, context: Context) -> tuple[SpreadTerm, ...]:
+    rows = [(context.row(spread_selector(item)), item) for item in form.spread or context.default_spread]
+    return tuple(
+        SpreadTerm(
+            selector=row,
+            key=item.key,
+            max_skew=item.max_skew,
+            hard=item.hard,
+            min_domains=item.min_domains,
+            honor_affinity=item.honor_affinity,
+            honor_taints=item.honor_taints,
+            self_match=row in context.matches,
+            system=not form.spread,
         )
-
-    def spread_of(self, form: PodForm) -> tuple[SpreadTerm, ...]:
-        """Own constraints, or the cluster's defaults."""
-        spread, system = self.knowledge.spread_of(form, self.namespace, self.row.labels, self.row.owner)
-        return tuple(
-            SpreadTerm(
-                selector=self.rows[spread_selector(item)],
-                key=item.key,
-                max_skew=item.max_skew,
-                hard=item.hard,
-                min_domains=item.min_domains,
-                honor_affinity=item.honor_affinity,
-                honor_taints=item.honor_taints,
-                self_match=selects(spread_selector(item), self.namespace, self.labels),
-                system=system,
-            )
-            for item in spread
-        )
+        for row, item in rows
+    )

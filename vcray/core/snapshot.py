@@ -16,10 +16,12 @@ from vcray.core.tables import JobTable, NodeTable, QueueTable, Requirement, Shap
 class SelectorSpec:
     """A pod selector that some live affinity or spread term reads; a row of `NodeTable.match`.
 
-    `namespaces` None means all; namespace selectors are resolved to names before they come here."""
+    `namespaces` None means all; namespace selectors are resolved to names before they come here. `living`: pods that
+    are being deleted do not count (topology spread leaves them out, affinity counts them)."""
 
     namespaces: tuple[str, ...] | None
     requirements: tuple[Requirement, ...]
+    living: bool = False
 
 
 @dataclass(frozen=True, slots=True)
