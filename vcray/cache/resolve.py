@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
+from vcray.cache.labels import normalise
 from vcray.cache.podspec import PodForm, SpreadForm, TermForm
 from vcray.core.snapshot import SelectorSpec
 from vcray.core.tables import PodTerm, ShapeSpec, SpreadTerm
@@ -39,6 +40,20 @@ def spread_selector(spread: SpreadForm) -> SelectorSpec:
     return SelectorSpec((spread.namespace,), spread.requirements, living=True)
 
 
+def conjoined(selectors: list[SelectorSpec]) -> SelectorSpec:
+    """One selector for pods that satisfy all of these.
+
+    kube-scheduler counts a pod for a required affinity term only if it matches all required terms of the asker."""
+    namespaces: set[str] | None = None
+    for spec in selectors:
+        if spec.namespaces is not None:
+            namespaces = set(spec.namespaces) if namespaces is None else namespaces & set(spec.namespaces)
+    return SelectorSpec(
+        None if namespaces is None else tuple(sorted(namespaces)),
+        normalise(requirement for spec in selectors for requirement in spec.requirements),
+    )
+
+
 def selectors_read(
     form: PodForm,
     standing: Standing,
@@ -48,12 +63,12 @@ def selectors_read(
     """The selectors whose counters a pod makes necessary, each once, in the order of its terms."""
     if standing == Standing.BARE:
         return ()
-    terms: tuple[TermForm, ...] = (*form.anti_affinity, *form.preferred)
-    spread: tuple[SpreadForm, ...] = ()
+    found = [selector(term) for term in (*form.anti_affinity, *form.preferred)]
     if standing == Standing.WAITING:
-        terms = (*terms, *form.affinity)
-        spread = form.spread or default_spread
-    return tuple(dict.fromkeys([*map(selector, terms), *map(spread_selector, spread)]))
+        if form.affinity:
+            found.append(conjoined([selector(term) for term in form.affinity]))
+        found += map(spread_selector, form.spread or default_spread)
+    return tuple(dict.fromkeys(found))
 
 
 def shape_of(form: PodForm, standing: Standing, context: Context) -> ShapeSpec:
@@ -79,7 +94,7 @@ def shape_of(form: PodForm, standing: Standing, context: Context) -> ShapeSpec:
         node_preferred=form.node_preferred,
         tolerations=form.tolerations,
         ports=form.ports,
-        affinity=_pod_terms(form.affinity, context),
+        affinity=_required_terms(form.affinity, context),
         anti_affinity=anti_affinity,
         preferred=preferred,
         spread=_spread_terms(form, context),
@@ -98,6 +113,13 @@ def plain(term: PodTerm) -> PodTerm:
 def _pod_terms(terms: tuple[TermForm, ...], context: Context) -> tuple[PodTerm, ...]:
     rows = [(context.row(context.selector(term)), term) for term in terms]
     return tuple(PodTerm(row, term.key, term.weight, row in context.matches) for row, term in rows)
+
+
+def _required_terms(terms: tuple[TermForm, ...], context: Context) -> tuple[PodTerm, ...]:
+    if not terms:
+        return ()
+    row = context.row(conjoined([context.selector(term) for term in terms]))
+    return tuple(PodTerm(row, term.key, 0, row in context.matches) for term in terms)
 
 
 def _spread_terms(form: PodForm, context: Context) -> tuple[SpreadTerm, ...]:
