@@ -1,1 +1,9 @@
-"""The embedded cluster: so far its object store and in-process transport."""
+"""The embedded cluster: so far its object store and in-process transport.
+
+`Store` holds the objects and knows the rules of the API server; `InProcessTransport` lets a `KubeClient` drive it.
+"""
+
+from vcray.cluster.inprocess import InProcessTransport
+from vcray.cluster.store import Store
+
+__all__ = ["InProcessTransport", "Store"]

@@ -1,0 +1,101 @@
+"""From what a client sent to what is stored: unknown fields dropped, defaults filled in, rules of single kinds applied,
+the whole checked against its schema.
+
+The order is the API server's: prune and default, then the mutating rules, then validation.
+"""
+
+from __future__ import annotations
+
+from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.resources import (
+    JOBS,
+    NAMESPACES,
+    NODES,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
+    PODS,
+    SERVICES,
+    Resource,
+)
+from vcray.clock import rfc3339
+from vcray.cluster import refusals
+from vcray.cluster.catalog import Kind
+from vcray.cluster.defaulting import apply_defaults
+from vcray.cluster.pods import default_pod, first_status, resolve_priority
+from vcray.cluster.pruning import drop_nulls, prune
+from vcray.cluster.record import dig, section, text
+from vcray.cluster.storage import Storage
+from vcray.cluster.validation import validate
+from vcray.webhooks.jobs_defaults import default_job
+
+EXEMPT_NAMESPACES = ("kube-system", "volcano-system")
+"""Namespaces that Volcano's admission passes over."""
+
+_FIRST_STATUS: dict[Resource, JsonObject] = {
+    NAMESPACES: {"phase": "Active"},
+    PERSISTENTVOLUMES: {"phase": "Pending"},
+    PERSISTENTVOLUMECLAIMS: {"phase": "Pending"},
+    SERVICES: {"loadBalancer": {}},
+}
+
+
+class Admission:
+    """The rules that new and changed objects pass through."""
+
+    def __init__(self, storage: Storage, scheduler_name: str) -> None:
+        self._storage = storage
+        self._scheduler_name = scheduler_name
+
+    def shape(self, kind: Kind, obj: JsonObject) -> None:
+        """Prune and default a custom object, in place."""
+        if kind.schema is not None:
+            prune(obj, kind.schema)
+            apply_defaults(obj, kind.schema)
+            drop_nulls(obj, kind.schema)
+
+    def check(self, kind: Kind, obj: JsonObject) -> None:
+        """Validate against the schema. Raises Invalid with all causes."""
+        if kind.schema is not None:
+            causes = validate(obj, kind.schema)
+            if causes:
+                raise refusals.invalid(kind.resource, text(dig(obj, "metadata", "name")), causes)
+
+    def on_create(self, kind: Kind, obj: JsonObject, now: float) -> JsonObject:
+        """The object as it is to be stored, without its server-side metadata. Raises Invalid or Forbidden."""
+        resource = kind.resource
+        if kind.has_status and resource != NODES:
+            obj.pop("status", None)
+        self.shape(kind, obj)
+        if resource == JOBS and text(dig(obj, "metadata", "namespace")) not in EXEMPT_NAMESPACES:
+            obj = default_job(obj, self._scheduler_name)
+        elif resource == PODS:
+            self._new_pod(obj, now)
+        elif resource == NAMESPACES:
+            section(obj, "spec")["finalizers"] = ["kubernetes"]
+            self._name_label(obj)
+        if resource in _FIRST_STATUS:
+            obj["status"] = dict(_FIRST_STATUS[resource])
+        self.check(kind, obj)
+        return obj
+
+    def on_update(self, kind: Kind, obj: JsonObject) -> JsonObject:
+        """The same for a changed object."""
+        self.shape(kind, obj)
+        if kind.resource == PODS:
+            default_pod(obj)
+        self.check(kind, obj)
+        return obj
+
+    def _new_pod(self, obj: JsonObject, now: float) -> None:
+        containers: JsonValue = dig(obj, "spec", "containers")
+        if not containers:
+            name = text(dig(obj, "metadata", "name"))
+            raise refusals.invalid(PODS, name, ["spec.containers: Required value"])
+        default_pod(obj)
+        resolve_priority(obj, self._storage)
+        first_status(obj, rfc3339(now))
+
+    @staticmethod
+    def _name_label(obj: JsonObject) -> None:
+        metadata = section(obj, "metadata")
+        section(metadata, "labels")["kubernetes.io/metadata.name"] = metadata.get("name")

@@ -1,0 +1,119 @@
+"""The transport that never leaves the process: the same paths, bodies and watch lines as over HTTP, from a `Store`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from vcray.api.resources import Resource
+from vcray.cluster import rest
+from vcray.cluster.selectors import record_test
+from vcray.cluster.store import Store
+from vcray.cluster.watching import Delivery, Watcher, line
+from vcray.errors import Problem, Unreachable
+from vcray.kube.errors import BadRequest, Gone, status_response
+from vcray.kube.transport import JSON, Query, Response
+
+MAX_BODY = 3 * 1024 * 1024
+
+
+class InProcessTransport:
+    """A `Transport` onto a store. Several transports may share one store; each has watches and delivery of its own.
+
+    `shuffle_seed` shuffles the order in which watchers are served. `user_agent` is the field manager of requests that
+    name none. `available = False` makes every request fail as if the server were not there.
+    """
+
+    def __init__(self, store: Store, *, shuffle_seed: int | None = None, user_agent: str = "vcray") -> None:
+        self.store = store
+        self.delivery = Delivery(store.storage, shuffle_seed)
+        self.available = True
+        self.requests = 0
+        self._user_agent = user_agent
+
+    @property
+    def address(self) -> str:
+        """A name for messages."""
+        return "the in-process cluster"
+
+    def hold(self, resource: Resource, namespace: str | None, name: str) -> None:
+        """Withhold the watch events of one object until it is released."""
+        self.delivery.hold(resource, namespace or "", name)
+
+    def release(self, resource: Resource, namespace: str | None, name: str) -> None:
+        """Send the withheld events of one object, in order."""
+        self.delivery.release(resource, namespace or "", name)
+
+    def disconnect(self) -> None:
+        """End all watches; clients will open them again."""
+        self.delivery.end_all()
+
+    def idle(self) -> bool:
+        """True if every watch line has been taken by its reader (withheld events apart)."""
+        return self.delivery.idle()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        body: bytes | None = None,
+        content_type: str = JSON,
+    ) -> Response:
+        """Answer at once, without giving up control to the event loop."""
+        self._require_available()
+        self.requests += 1
+        return rest.handle(self.store, method, path, query or {}, body, content_type, self._user_agent)
+
+    async def stream(self, path: str, query: Query | None = None) -> AsyncIterator[bytes]:
+        """The lines of a watch until it is closed, disconnected, or its timeoutSeconds are over."""
+        self._require_available()
+        asked = query or {}
+        target = rest.parse(self.store, path)
+        selection = rest.selection(target, asked)
+        test = record_test(target.resource, selection.labels, selection.fields)
+        watcher = Watcher(target.resource, selection.namespace, test)
+        since = _since(asked)
+        if since is None:
+            for record in self.store.list(target.resource, selection).records:
+                watcher.queue.put_nowait(line("ADDED", record.body))
+        try:
+            self.delivery.open(watcher, since)
+        except Gone as error:
+            yield line("ERROR", status_response(error).body)
+            return
+        try:
+            async for item in self._lines(watcher, asked):
+                yield item
+        finally:
+            self.delivery.close(watcher)
+
+    async def _lines(self, watcher: Watcher, query: Query) -> AsyncIterator[bytes]:
+        seconds = float(query.get("timeoutSeconds") or 0)
+        bookmarks = query.get("allowWatchBookmarks") == "true"
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(seconds, self.delivery.end, watcher, bookmarks) if seconds else None
+        try:
+            while (item := await watcher.queue.get()) is not None:
+                yield item
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    async def close(self) -> None:
+        """End all watches; the store stays."""
+        self.delivery.shut()
+
+    def _require_available(self) -> None:
+        if not self.available:
+            raise Unreachable(Problem("VC0401", self.address, "the API server does not answer"))
+
+
+def _since(query: Query) -> int | None:
+    """The version a watch resumes behind; None means from the present state, its objects first."""
+    version = query.get("resourceVersion", "")
+    if version in ("", "0"):
+        return None
+    if not version.isdigit():
+        raise BadRequest(f'strconv.ParseUint: parsing "{version}": invalid syntax')
+    return int(version)

@@ -1,0 +1,125 @@
+"""The two pod subresources that a scheduler uses: binding and eviction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.resources import PODDISRUPTIONBUDGETS, PODS
+from vcray.clock import rfc3339
+from vcray.cluster import refusals
+from vcray.cluster.apply import track_update
+from vcray.cluster.deletion import DeleteOptions, check_preconditions, read_options
+from vcray.cluster.record import Record, dig, entries, section, strings, text
+from vcray.cluster.selectors import selector_matches
+from vcray.cluster.store import Store, Write
+from vcray.kube.errors import BadRequest, TooManyRequests
+
+_BUDGET = "Cannot evict pod as it would violate the pod's disruption budget."
+
+
+def bind(store: Store, namespace: str, name: str, binding: JsonObject, write: Write) -> None:
+    """Assign a pod to a node. Conflict if it is assigned, gated, being deleted, or is not the pod that is meant."""
+    record = store.read(PODS, namespace, name)
+    node = text(dig(binding, "target", "name"))
+    if not node or text(dig(binding, "target", "kind")) not in ("", "Node"):
+        raise refusals.invalid(PODS, name, ['target.kind: Unsupported value: supported values: "Node"'])
+    if text(dig(binding, "metadata", "name")) not in ("", name):
+        raise BadRequest("the name of the binding does not match the name on the URL")
+    uid = text(dig(binding, "metadata", "uid"))
+    if uid and uid != record.uid:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {record.uid}"
+        raise refusals.conflict(PODS, name, why)
+    old = record.decode()
+    why_not = _cannot_bind(name, old)
+    if why_not:
+        raise refusals.conflict(PODS, name, why_not, "binding")
+    if write.dry_run:
+        return
+    pod = record.decode()
+    section(pod, "spec")["nodeName"] = node
+    for field in ("annotations", "labels"):
+        added = strings(dig(binding, "metadata", field))
+        if added:
+            section(section(pod, "metadata"), field).update(added)
+    set_condition(pod, {"type": "PodScheduled", "status": "True"}, rfc3339(store.clock.now()))
+    kind = store.catalog.of(PODS)
+    track_update(kind, old, pod, write.manager, "binding", rfc3339(store.clock.now()))
+    store.storage.put(PODS, pod)
+
+
+def _cannot_bind(name: str, pod: JsonObject) -> str:
+    if dig(pod, "metadata", "deletionTimestamp"):
+        return f"pod {name} is being deleted, cannot be assigned to a host"
+    node = text(dig(pod, "spec", "nodeName"))
+    if node:
+        return f'pod {name} is already assigned to node "{node}"'
+    if dig(pod, "spec", "schedulingGates"):
+        return f"pod {name} has non-empty .spec.schedulingGates"
+    return ""
+
+
+def evict(store: Store, namespace: str, name: str, eviction: JsonObject) -> None:
+    """Delete a pod unless a disruption budget forbids it now (TooManyRequests)."""
+    record = store.read(PODS, namespace, name)
+    body = eviction.get("deleteOptions")
+    options = read_options(body if isinstance(body, dict) else {})
+    check_preconditions(record, options)
+    pod = record.decode()
+    if dig(pod, "status", "phase") == "Running":
+        budgets = list(_budgets(store, record))
+        if len(budgets) > 1:
+            raise BadRequest(
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            )
+        for budget in budgets:
+            _spend(budget)
+    if options.dry_run:
+        return
+    if not dig(pod, "metadata", "deletionTimestamp"):
+        condition: JsonObject = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting",
+        }
+        set_condition(pod, condition, rfc3339(store.clock.now()))
+        record = store.storage.put(PODS, pod)
+    store.delete_record(record, DeleteOptions(options.grace_seconds, options.propagation))
+
+
+def _budgets(store: Store, pod: Record) -> Iterator[JsonObject]:
+    for record in store.storage.scan(PODDISRUPTIONBUDGETS, pod.namespace):
+        budget = record.decode()
+        if selector_matches(dig(budget, "spec", "selector"), pod.labels):
+            yield budget
+
+
+def _spend(budget: JsonObject) -> None:
+    allowed = dig(budget, "status", "disruptionsAllowed")
+    if not isinstance(allowed, int) or allowed > 0:
+        return
+    details: JsonObject = {
+        "causes": [
+            {
+                "reason": "DisruptionBudget",
+                "message": f"The disruption budget {dig(budget, 'metadata', 'name')} allows no disruption now",
+            }
+        ]
+    }
+    raise TooManyRequests(_BUDGET, details=details)
+
+
+def set_condition(pod: JsonObject, condition: JsonObject, now: str) -> None:
+    """Add or replace the pod condition of that type; its transition time moves only when its status does."""
+    status = section(pod, "status")
+    conditions: list[JsonValue] = [*entries(status.get("conditions"))]
+    status["conditions"] = conditions
+    fresh: JsonObject = {"lastProbeTime": None, "lastTransitionTime": now, **condition}
+    for index, present in enumerate(entries(conditions)):
+        if present.get("type") == condition["type"]:
+            if present.get("status") == condition["status"]:
+                fresh["lastTransitionTime"] = present.get("lastTransitionTime")
+            conditions[index] = fresh
+            return
+    conditions.append(fresh)

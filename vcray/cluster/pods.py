@@ -1,0 +1,161 @@
+"""What the API server itself does to a new pod: defaults, priority, first status.
+
+Only what vcray and its users can observe: fields that the scheduler reads, and those whose absence a client would
+notice. The rest of Kubernetes' validation of pods is not repeated here.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.resources import PODS, PRIORITYCLASSES
+from vcray.cluster import refusals
+from vcray.cluster.record import dig, entries, integer, section, text
+from vcray.cluster.storage import Storage
+
+SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+
+_POD_DEFAULTS: JsonObject = {
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": 30,
+    "dnsPolicy": "ClusterFirst",
+    "securityContext": {},
+    "schedulerName": "default-scheduler",
+    "enableServiceLinks": True,
+}
+_CONTAINER_DEFAULTS: JsonObject = {
+    "resources": {},
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+}
+_NODE_TROUBLES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_TOLERATED_SECONDS = 300
+
+
+def default_pod(pod: JsonObject) -> None:
+    """Fill in the pod's defaults, in place."""
+    spec = section(pod, "spec")
+    default_pod_spec(spec)
+    _tolerate_node_troubles(spec)
+
+
+def default_pod_spec(spec: JsonObject) -> None:
+    """Fill in the defaults of a pod spec or of a template's, in place."""
+    _fill(spec, _POD_DEFAULTS)
+    for list_name in ("initContainers", "containers"):
+        for container in entries(spec.get(list_name)):
+            _default_container(container)
+
+
+def _fill(target: JsonObject, defaults: JsonObject) -> None:
+    for name, value in defaults.items():
+        if target.get(name) in (None, ""):
+            target[name] = deepcopy(value)
+
+
+def _default_container(container: JsonObject) -> None:
+    _fill(container, _CONTAINER_DEFAULTS)
+    if not container.get("imagePullPolicy"):
+        name = text(container.get("image")).rpartition("/")[2]
+        latest = "@" not in name and (":" not in name or name.endswith(":latest"))
+        container["imagePullPolicy"] = "Always" if latest else "IfNotPresent"
+    for port in entries(container.get("ports")):
+        _fill(port, {"protocol": "TCP"})
+    resources = section(container, "resources")
+    limits = resources.get("limits")
+    if isinstance(limits, dict) and limits:
+        requests = section(resources, "requests")
+        for name, amount in limits.items():
+            requests.setdefault(name, amount)
+
+
+def _tolerate_node_troubles(spec: JsonObject) -> None:
+    tolerations = spec.get("tolerations")
+    present = tolerations if isinstance(tolerations, list) else []
+    for key in _NODE_TROUBLES:
+        if not any(_covers(item, key) for item in entries(present)):
+            present.append(
+                {
+                    "key": key,
+                    "operator": "Exists",
+                    "effect": "NoExecute",
+                    "tolerationSeconds": _TOLERATED_SECONDS,
+                }
+            )
+    spec["tolerations"] = present
+
+
+def _covers(toleration: JsonObject, key: str) -> bool:
+    return text(toleration.get("key")) in ("", key) and text(toleration.get("effect")) in ("", "NoExecute")
+
+
+def resolve_priority(pod: JsonObject, storage: Storage) -> None:
+    """Set priority and preemption policy from the pod's class or the default class. Forbidden if the class is unknown."""
+    spec = section(pod, "spec")
+    name = text(dig(pod, "metadata", "name"))
+    class_name = text(spec.get("priorityClassName"))
+    found = _priority_class(class_name, storage) if class_name else _default_class(storage)
+    if class_name and found is None:
+        raise refusals.forbidden(PODS, name, f"no PriorityClass with name {class_name} was found")
+    value, policy = 0, "PreemptLowerPriority"
+    if found is not None:
+        value = integer(found.get("value"))
+        policy = text(found.get("preemptionPolicy")) or policy
+        spec["priorityClassName"] = text(dig(found, "metadata", "name"))
+    given = spec.get("priority")
+    if given is not None and given != value:
+        raise refusals.forbidden(
+            PODS,
+            name,
+            f"the integer value of priority ({given}) must not be provided in pod spec; priority admission controller "
+            f"computed {value} from the given PriorityClass name",
+        )
+    spec["priority"] = value
+    spec.setdefault("preemptionPolicy", policy)
+
+
+def _priority_class(name: str, storage: Storage) -> JsonObject | None:
+    record = storage.get(PRIORITYCLASSES, "", name)
+    return None if record is None else record.decode()
+
+
+def _default_class(storage: Storage) -> JsonObject | None:
+    """The class marked as default; of several the one with the lowest value."""
+    classes = [record.decode() for record in storage.scan(PRIORITYCLASSES)]
+    defaults = [item for item in classes if item.get("globalDefault")]
+    return min(defaults, key=lambda item: integer(item.get("value")), default=None)
+
+
+def first_status(pod: JsonObject, now: str) -> None:
+    """The status of a pod that was just created."""
+    status: JsonObject = {"phase": "Pending", "qosClass": quality_of_service(pod)}
+    if dig(pod, "spec", "schedulingGates"):
+        status["conditions"] = [
+            {
+                "type": "PodScheduled",
+                "status": "False",
+                "lastProbeTime": None,
+                "lastTransitionTime": now,
+                "reason": "SchedulingGated",
+                "message": "Scheduling is blocked due to non-empty scheduling gates",
+            }
+        ]
+    pod["status"] = status
+
+
+def quality_of_service(pod: JsonObject) -> str:
+    """BestEffort, Burstable or Guaranteed, by cpu and memory of all containers."""
+    containers = [c for name in ("initContainers", "containers") for c in entries(dig(pod, "spec", name))]
+    requests = [_compute(dig(container, "resources", "requests")) for container in containers]
+    limits = [_compute(dig(container, "resources", "limits")) for container in containers]
+    if not any(requests) and not any(limits):
+        return "BestEffort"
+    whole = all(len(limit) == 2 and request == limit for request, limit in zip(requests, limits, strict=True))
+    return "Guaranteed" if whole else "Burstable"
+
+
+def _compute(amounts: JsonValue) -> dict[str, str]:
+    if not isinstance(amounts, dict):
+        return {}
+    return {name: str(amounts[name]) for name in ("cpu", "memory") if str(amounts.get(name) or "0") != "0"}

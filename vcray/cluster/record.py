@@ -1,0 +1,159 @@
+"""One stored version of an object, and one change.
+
+A stored object is its JSON as bytes: nobody can alter it by accident, a watch sends it as it is, and a hundred thousand
+of them stay small. What selectors and the garbage collector ask for is kept beside it, decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+import msgspec
+
+from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.resources import Resource
+
+ObjectKey: TypeAlias = tuple[str, str]
+"""Namespace (empty for cluster scope) and name."""
+
+_decoder = msgspec.json.Decoder(dict)
+
+
+class Change(StrEnum):
+    """What happened to an object."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One version of one object. `owners` are the UIDs of its owner references, `fields` its selectable fields."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    uid: str
+    version: int
+    body: bytes
+    labels: Mapping[str, str]
+    fields: Mapping[str, str]
+    owners: tuple[str, ...]
+
+    @property
+    def key(self) -> ObjectKey:
+        """Namespace and name."""
+        return self.namespace, self.name
+
+    def decode(self) -> JsonObject:
+        """A fresh copy of the object that the caller may alter."""
+        decoded: JsonObject = _decoder.decode(self.body)
+        return decoded
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """One change: the record after it (for DELETED the last state, with the version of the deletion) and before it."""
+
+    change: Change
+    record: Record
+    previous: Record | None
+
+    @property
+    def version(self) -> int:
+        """The resource version of the change."""
+        return self.record.version
+
+
+_SELECTABLE: dict[str, tuple[str, ...]] = {
+    "pods": (
+        "spec.nodeName",
+        "spec.schedulerName",
+        "spec.restartPolicy",
+        "spec.serviceAccountName",
+        "status.phase",
+    ),
+    "events": (
+        "involvedObject.kind",
+        "involvedObject.namespace",
+        "involvedObject.name",
+        "involvedObject.uid",
+        "reason",
+        "type",
+    ),
+    "nodes": ("spec.unschedulable",),
+    "namespaces": ("status.phase",),
+    "secrets": ("type",),
+}
+
+
+def selectable_fields(resource: Resource) -> tuple[str, ...]:
+    """The field selectors that a resource knows beyond `metadata.name` and `metadata.namespace`."""
+    return _SELECTABLE.get(resource.plural, ()) if not resource.group else ()
+
+
+def dig(value: JsonValue, *path: str) -> JsonValue:
+    """The value under nested keys, or None where one is missing."""
+    for key in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value
+
+
+def section(value: JsonObject, key: str) -> JsonObject:
+    """The object under `key`, put there if it is missing or null."""
+    found = value.get(key)
+    if not isinstance(found, dict):
+        found = {}
+        value[key] = found
+    return found
+
+
+def text(value: JsonValue) -> str:
+    """A string, or empty when the value is anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def integer(value: JsonValue) -> int:
+    """A whole number, or zero when the value is anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def entries(value: JsonValue) -> list[JsonObject]:
+    """The objects of a list; empty when the value is no list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def strings(value: JsonValue) -> dict[str, str]:
+    """The string entries of a map; empty when the value is none."""
+    return (
+        {key: item for key, item in value.items() if isinstance(item, str)} if isinstance(value, dict) else {}
+    )
+
+
+def _field_text(value: JsonValue) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def make_record(resource: Resource, obj: JsonObject, version: int) -> Record:
+    """Freeze an object; its `metadata.resourceVersion` is set to `version`."""
+    metadata = section(obj, "metadata")
+    metadata["resourceVersion"] = str(version)
+    return Record(
+        resource=resource,
+        namespace=text(metadata.get("namespace")),
+        name=text(metadata.get("name")),
+        uid=text(metadata.get("uid")),
+        version=version,
+        body=msgspec.json.encode(obj),
+        labels=strings(metadata.get("labels")),
+        fields={path: _field_text(dig(obj, *path.split("."))) for path in selectable_fields(resource)},
+        owners=tuple(text(owner.get("uid")) for owner in entries(metadata.get("ownerReferences"))),
+    )

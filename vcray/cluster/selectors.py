@@ -1,0 +1,93 @@
+"""Label and field selectors as they come in a query, and label selectors as objects hold them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from vcray.api.meta import JsonValue
+from vcray.api.resources import Resource
+from vcray.cluster.record import Record, dig, entries, selectable_fields, strings, text
+from vcray.kube.errors import BadRequest
+
+Test = Callable[[Mapping[str, str]], bool]
+
+_KEY = r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?"
+_SET = re.compile(rf"^({_KEY})\s+(in|notin)\s*\(([^()]*)\)$")
+_EQUALS = re.compile(rf"^({_KEY})\s*(==|=|!=)\s*([-A-Za-z0-9_.]*)$")
+_EXISTS = re.compile(rf"^(!?)\s*({_KEY})$")
+_COMMA = re.compile(r",(?![^()]*\))")
+
+
+def _requirement(clause: str) -> Test:
+    if found := _SET.match(clause):
+        key, values = found[1], frozenset(value.strip() for value in found[3].split(","))
+        if found[2] == "in":
+            return lambda labels: labels.get(key) in values
+        return lambda labels: labels.get(key) not in values
+    if found := _EQUALS.match(clause):
+        key, wanted = found[1], found[3]
+        if found[2] == "!=":
+            return lambda labels: labels.get(key) != wanted
+        return lambda labels: labels.get(key) == wanted
+    if found := _EXISTS.match(clause):
+        key = found[2]
+        return (lambda labels: key not in labels) if found[1] else (lambda labels: key in labels)
+    raise BadRequest(f"unable to parse requirement: {clause!r}")
+
+
+def label_selector(query: str) -> Test:
+    """A test of labels from a query such as `app=web,tier in (a, b),!legacy`. BadRequest if it is malformed."""
+    tests = [_requirement(clause.strip()) for clause in _COMMA.split(query) if clause.strip()]
+    return lambda labels: all(test(labels) for test in tests)
+
+
+def selector_matches(selector: JsonValue, labels: Mapping[str, str]) -> bool:
+    """Whether a LabelSelector object (matchLabels, matchExpressions) selects; an empty one selects all."""
+    if any(labels.get(key) != value for key, value in strings(dig(selector, "matchLabels")).items()):
+        return False
+    for expression in entries(dig(selector, "matchExpressions")):
+        key, values = text(expression.get("key")), expression.get("values") or []
+        present = key in labels
+        listed = isinstance(values, list) and labels.get(key) in values
+        holds = {
+            "In": present and listed,
+            "NotIn": not (present and listed),
+            "Exists": present,
+            "DoesNotExist": not present,
+        }.get(text(expression.get("operator")), False)
+        if not holds:
+            return False
+    return True
+
+
+def field_selector(resource: Resource, query: str) -> Callable[[Record], bool]:
+    """A test of records from a query such as `spec.nodeName=n1,status.phase!=Failed`. BadRequest on unknown fields."""
+    known = {"metadata.name", "metadata.namespace", *selectable_fields(resource)}
+    clauses: list[tuple[str, bool, str]] = []
+    for clause in filter(None, (part.strip() for part in query.split(","))):
+        found = re.match(r"^([^!=]+)(==|=|!=)(.*)$", clause)
+        if not found:
+            raise BadRequest(f"invalid selector: {query!r}; can't understand {clause!r}")
+        field, operator, value = found[1], found[2], found[3]
+        if field not in known:
+            raise BadRequest(f"field label not supported: {field}")
+        clauses.append((field, operator != "!=", value))
+
+    return lambda record: all((_field(record, field) == value) is equal for field, equal, value in clauses)
+
+
+def _field(record: Record, field: str) -> str:
+    if field == "metadata.name":
+        return record.name
+    if field == "metadata.namespace":
+        return record.namespace
+    return record.fields.get(field, "")
+
+
+def record_test(resource: Resource, labels: str, fields: str) -> Callable[[Record], bool]:
+    """Both selectors of a query as one test of records."""
+    if not labels and not fields:
+        return lambda record: True
+    by_labels, by_fields = label_selector(labels), field_selector(resource, fields)
+    return lambda record: by_labels(record.labels) and by_fields(record)
