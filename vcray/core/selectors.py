@@ -109,15 +109,6 @@ def lending(nodes: NodeTable) -> Bool:
     return nodes.ready & ~nodes.unschedulable
 
 
-def shared_total(nodes: NodeTable) -> Int:
-    """(R,) what queues share: allocatable of the nodes that can take pods, plus what runs on the others.
-
-    A dead or cordoned node lends nothing new, yet its pods still count as held, so shares stay below 1."""
-    usable = lending(nodes)
-    total: Int = np.where(usable, nodes.allocatable, nodes.used).sum(axis=1, dtype=np.int64)
-    return total
-
-
 def _truth(values: tuple[str, ...], requirement: Requirement) -> Bool:
     """(V + 1,) whether each value of a key meets the requirement; the last entry is for nodes without the label,
     where the number MISSING (-1) finds it."""

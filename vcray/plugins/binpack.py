@@ -50,6 +50,7 @@ class Binpack(Plugin[BinpackArgs]):
         """See the module; None when the pod requests nothing that has a weight."""
         if not self.args.weight:
             return None
+        used, allocatable = rows.used, rows.allocatable
         total: FloatLike = 0.0
         over: BoolLike = False
         weighed = 0
@@ -59,7 +60,7 @@ class Binpack(Plugin[BinpackArgs]):
                 continue
             weighed += weight
             if weight:
-                after, whole = rows.used[r] + shape.req[r], rows.allocatable[r]
+                after, whole = used[r] + shape.req[r], allocatable[r]
                 total = total + ratio(after * weight, whole)
                 over = over | ((after > whole) & (whole > 0))
         if not weighed:

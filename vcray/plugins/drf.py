@@ -11,7 +11,6 @@ import numpy as np
 
 from vcray.core.arrays import FloatLike, IntLike
 from vcray.core.plugin import Args, Plugin
-from vcray.core.selectors import shared_total
 from vcray.core.view import View
 
 
@@ -20,7 +19,7 @@ class Drf(Plugin[Args]):
 
     def open(self, view: View) -> None:
         """Cluster totals by resource row, for the resources that the cluster has."""
-        total = shared_total(view.snapshot.nodes).tolist()
+        total = view.total.tolist()
         self.total_ = [(row, float(amount)) for row, amount in enumerate(total) if amount > 0]
 
     def job_order(self, view: View, jobs: IntLike) -> FloatLike:

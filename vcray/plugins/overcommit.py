@@ -1,14 +1,15 @@
 """Volcano's `overcommit`: let in no more groups than the cluster times a factor could run.
 
 Budget = cluster total x factor - used. A group that was let in and has not placed its pods holds its `minResources` of it.
-Unlike Volcano (volcano-sh/volcano#3670), a group holds budget only against groups of its own or lower priority, and no
-more than the budget of the nodes where its pods could ever run: a crowd that waits for one pool, or waits at low
-priority, cannot shut the door on others. Groups that are Completed hold nothing (volcano-sh/volcano#2633).
+Unlike Volcano (volcano-sh/volcano#3670), an Inqueue group holds budget only against groups of its own or lower
+priority, and no more than the budget of the nodes where its pods could ever run: a crowd that waits for one pool, or
+waits at low priority, cannot shut the door on others. What a started (Running) group has not placed of its minimum
+counts against everyone. Groups that are Completed hold nothing (volcano-sh/volcano#2633).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from pydantic import Field
@@ -40,8 +41,12 @@ class Overcommit(Plugin[OvercommitArgs]):
         self.pools_: dict[bytes, _Pool] = {}
         everywhere = np.ones(len(view.snapshot.nodes), dtype=bool)
         self.idle_ = self._budget(view, everywhere)
+        self.started_ = [0] * len(view.space)
         for job, held in _held_by_job(view):
-            self._hold(view, job, held)
+            if view.jobs.phase[job] == Phase.INQUEUE:
+                self._hold(view, job, held)
+            else:
+                self.started_ = [a + b for a, b in zip(self.started_, held.tolist(), strict=True)]
 
     def job_enqueueable(self, view: View, job: int) -> Answer:
         """Does the whole minimum fit the budget beside what others hold against this group?"""
@@ -49,7 +54,10 @@ class Overcommit(Plugin[OvercommitArgs]):
         if not jobs.min_resources_set[job]:
             return Answer(Vote.PERMIT)
         priority = int(jobs.priority[job])
-        held = [pool.against(priority) for pool in self.pools_.values()]
+        held: list[Sequence[float]] = [
+            self.started_,
+            *(pool.against(priority) for pool in self.pools_.values()),
+        ]
         over = [
             view.space.names[row]
             for row, amount in enumerate(jobs.min_resources[:, job].tolist())

@@ -16,31 +16,30 @@ from vcray.core.view import Rows, Shape
 
 def least_allocated(rows: Rows, shape: Shape) -> IntLike:
     """Mean free share of cpu and memory after the pod, over those that the node has."""
-    cpu, memory = rows.kube_allocatable[CPU], rows.kube_allocatable[MEMORY]
-    floor_cpu, floor_memory = shape.spec.floor
-    free_cpu = cpu - minimum(rows.requested_floor[0] + floor_cpu, cpu)
-    free_memory = memory - minimum(rows.requested_floor[1] + floor_memory, memory)
+    whole, held, (floor_cpu, floor_memory) = rows.kube_allocatable, rows.requested_floor, shape.spec.floor
+    cpu, memory = whole[CPU], whole[MEMORY]
+    free_cpu = cpu - minimum(held[0] + floor_cpu, cpu)
+    free_memory = memory - minimum(held[1] + floor_memory, memory)
     both = floordiv(free_cpu * 100, cpu) + floordiv(free_memory * 100, memory)
     return floordiv(both, 1 * (cpu > 0) + 1 * (memory > 0))
 
 
 def most_allocated(rows: Rows, shape: Shape) -> IntLike:
     """Mean used share of cpu and memory after the pod, over those that the node has."""
-    cpu, memory = rows.kube_allocatable[CPU], rows.kube_allocatable[MEMORY]
-    floor_cpu, floor_memory = shape.spec.floor
-    used_cpu = minimum(rows.requested_floor[0] + floor_cpu, cpu)
-    used_memory = minimum(rows.requested_floor[1] + floor_memory, memory)
+    whole, held, (floor_cpu, floor_memory) = rows.kube_allocatable, rows.requested_floor, shape.spec.floor
+    cpu, memory = whole[CPU], whole[MEMORY]
+    used_cpu = minimum(held[0] + floor_cpu, cpu)
+    used_memory = minimum(held[1] + floor_memory, memory)
     both = floordiv(used_cpu * 100, cpu) + floordiv(used_memory * 100, memory)
     return floordiv(both, 1 * (cpu > 0) + 1 * (memory > 0))
 
 
 def balanced_allocation(rows: Rows, shape: Shape, resources: Sequence[int]) -> FloatLike:
     """How much the pod evens out the shares of the resources in use: 75 when nothing changes, more when it helps."""
-    present = [1 * (rows.kube_allocatable[r] > 0) for r in resources]
-    before = [minimum(ratio(rows.requested[r], rows.kube_allocatable[r]), 1.0) for r in resources]
-    after = [
-        minimum(ratio(rows.requested[r] + shape.req[r], rows.kube_allocatable[r]), 1.0) for r in resources
-    ]
+    whole, held = rows.kube_allocatable, rows.requested
+    present = [1 * (whole[r] > 0) for r in resources]
+    before = [minimum(ratio(held[r], whole[r]), 1.0) for r in resources]
+    after = [minimum(ratio(held[r] + shape.req[r], whole[r]), 1.0) for r in resources]
     gain = _evenness(after, present) - _evenness(before, present)
     return 50 + floor((50 + gain) / 2)
 

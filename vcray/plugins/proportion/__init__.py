@@ -17,7 +17,6 @@ import numpy as np
 from vcray.core.arrays import Float, Int
 from vcray.core.hooks import Answer, Vote
 from vcray.core.plugin import Args, Plugin
-from vcray.core.selectors import shared_total
 from vcray.core.space import CPU, MEMORY, PODS
 from vcray.core.tables import MISSING, QueueState, Status
 from vcray.core.view import Shape, View
@@ -40,7 +39,7 @@ class Proportion(Plugin[Args]):
         active = [queue for queue in range(len(queues)) if len(view.jobs_of_queue[queue])]
         rows = sorted(active, key=queues.names.__getitem__)
         claims = Claims(
-            total=shared_total(view.snapshot.nodes).astype(np.float64),
+            total=view.total.astype(np.float64),
             weight=queues.weight[rows].astype(np.float64),
             request=(view.queues.allocated + _pending_by_queue(view))[:, rows].astype(np.float64),
             real=real[:, rows],
@@ -123,8 +122,7 @@ def _real_capability(view: View) -> Float:
 
     A missing cpu or memory capability, or one of 0, means no limit; a missing scalar likewise, but a scalar of 0 is a limit."""
     queues = view.snapshot.queues
-    total = shared_total(view.snapshot.nodes)
-    free = np.maximum(total - queues.guarantee.sum(axis=1), 0)
+    free = np.maximum(view.total - queues.guarantee.sum(axis=1), 0)
     real = (free[:, None] + queues.guarantee).astype(np.float64)
     limited = queues.capability_named.copy()
     limited[[CPU, MEMORY]] &= queues.capability[[CPU, MEMORY]] > 0

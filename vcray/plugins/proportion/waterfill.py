@@ -33,15 +33,16 @@ class Claims:
 def deserved(claims: Claims) -> Float:
     """(R, Q) deserved amounts.
 
-    If all weights are zero (only an object older than the schema's minimum can say so) they count as equal; else a
-    queue of weight zero gets what its guarantee gives (volcano-sh/volcano#1083)."""
-    weight = claims.weight if claims.weight.any() else np.ones_like(claims.weight)
+    Where all queues still unmet have weight zero (only an object older than the schema's minimum can say so) they count
+    as equal; Volcano gives them nothing (volcano-sh/volcano#1083). Queues must come in an order that does not
+    depend on their rows, since sums of fractions do."""
     share = np.zeros_like(claims.request)
     remaining = claims.total.astype(np.float64)
-    unmet = np.ones(len(weight), dtype=bool)
+    unmet = np.ones(len(claims.weight), dtype=bool)
     fresh = bool(remaining[PODS:].any())
-    while (whole := float(weight[unmet].sum())) > 0:
-        offered = share + remaining[:, None] * (weight / whole)[None, :]
+    while unmet.any():
+        weight = claims.weight if claims.weight[unmet].any() else np.ones_like(claims.weight)
+        offered = share + remaining[:, None] * weight[None, :] / float(weight[unmet].sum())
         offered = np.maximum(np.minimum(np.minimum(offered, claims.real), claims.request), claims.guarantee)
         offered = np.where(unmet[None, :], offered, share)
         still = np.zeros_like(unmet) if fresh else (offered == share).all(axis=0)
@@ -49,12 +50,17 @@ def deserved(claims: Claims) -> Float:
         grown = offered - share
         share = offered
         unmet &= ~(_within(claims.request, share) | still)
-        left = remaining - np.maximum(grown, 0.0).sum(axis=1) + np.maximum(-grown, 0.0).sum(axis=1)
-        left = np.maximum(left, 0.0)
+        left = np.maximum(remaining + _sum(np.maximum(-grown, 0.0)) - _sum(np.maximum(grown, 0.0)), 0.0)
         if _empty(left) or bool((left == remaining).all()):
             break
         remaining = left
     return share
+
+
+def _sum(parts: Float) -> Float:
+    """(R,) sum over queues from left to right: pairwise summation would change the last bit with their number."""
+    total: Float = np.add.accumulate(parts, axis=1)[:, -1]
+    return total
 
 
 def _within(part: Float, whole: Float) -> Bool:
