@@ -40,15 +40,24 @@ class Rows(Protocol):
     `index`: node rows; `copies`: None, or how many more pods of the shape are already assumed on each (then `idle`,
     `used`, `requested`, `requested_floor` and `port_count` include them)."""
 
-    index: IntLike
-    copies: IntLike | None
-    allocatable: Sequence[IntLike]
-    kube_allocatable: Sequence[IntLike]
-    idle: Sequence[IntLike]
-    used: Sequence[IntLike]
-    requested: Sequence[IntLike]
-    requested_floor: Sequence[IntLike]
-    port_count: Sequence[IntLike]
+    @property
+    def index(self) -> IntLike: ...
+    @property
+    def copies(self) -> IntLike | None: ...
+    @property
+    def allocatable(self) -> Sequence[IntLike]: ...
+    @property
+    def kube_allocatable(self) -> Sequence[IntLike]: ...
+    @property
+    def idle(self) -> Sequence[IntLike]: ...
+    @property
+    def used(self) -> Sequence[IntLike]: ...
+    @property
+    def requested(self) -> Sequence[IntLike]: ...
+    @property
+    def requested_floor(self) -> Sequence[IntLike]: ...
+    @property
+    def port_count(self) -> Sequence[IntLike]: ...
 
     def take(self, column: Int | Bool | Int32) -> FloatLike | IntLike:
         """Values of a (N,) column at these rows."""

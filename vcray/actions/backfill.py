@@ -1,0 +1,59 @@
+"""Volcano's `backfill`: pods that request nothing go wherever plugins let them.
+
+Neither room nor quota is looked at. Once a job is ready after such a placement, all its allocated tasks leave: here gangs
+that mix in best-effort pods complete. One that fits nowhere does not stop the others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vcray.core.action import Action
+from vcray.core.order import Turns, Worksheet
+from vcray.core.session import Session
+from vcray.core.tables import MISSING, Phase, Status
+
+
+class Backfill(Action):
+    """Places best-effort tasks, one by one, in the order of queues, jobs and tasks as they stood at its start."""
+
+    def run(self, session: Session) -> None:
+        """Collect first, then place."""
+        for job, task in self._collect(session):
+            self._place(session, job, task)
+
+    @staticmethod
+    def _collect(session: Session) -> list[tuple[int, int]]:
+        view, chains = session.view, session.chains
+        jobs, tasks = view.snapshot.jobs, view.snapshot.tasks
+        best_effort = np.array([shape.best_effort for shape in view.shapes], dtype=bool)
+        open_jobs = (jobs.queue != MISSING) & (view.jobs.phase > Phase.PENDING)
+        wanted = (
+            np.isin(view.status, (Status.PENDING, Status.PIPELINED)) & ~tasks.gated & open_jobs[tasks.job]
+        )
+        rows = np.flatnonzero(wanted)
+        rows = rows[best_effort[tasks.shape[rows]]]
+        if not len(rows):
+            return []
+        candidates = np.unique(tasks.job[rows]).tolist()
+        chosen = [job for job in candidates if chains.job_valid(view, job) is None]
+        for task in rows[view.status[rows] == Status.PIPELINED].tolist():
+            session.ledger.withdraw(task)
+        sheet = Worksheet(view, chains, rows)
+        turns = Turns(view, chains, chosen, np.unique(jobs.queue[chosen]).tolist())
+        found = []
+        while (queue := turns.pop_queue()) is not None:
+            while (job := turns.pop_job(queue)) is not None:
+                found += [(job, task) for task in sheet.remaining(job).tolist()]
+        return found
+
+    @staticmethod
+    def _place(session: Session, job: int, task: int) -> None:
+        view = session.view
+        shape = view.shapes[int(view.snapshot.tasks.shape[task])]
+        if not session.placer.place(job, shape, [task]):
+            session.record.refused[task] = session.placer.explain(job, shape)
+            return
+        if session.chains.job_ready(view, job):
+            rows = view.tasks_of_job[job]
+            session.ledger.commit(job, rows[view.status[rows] == Status.ALLOCATED].tolist())

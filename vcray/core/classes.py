@@ -1,0 +1,240 @@
+"""What is known of one placement class: equal pods, asked once, then kept current from the ledger's journal.
+
+A class is a shape plus what plugins add to it. `GroupKeys` holds, for the idle nodes or for those where room is being
+freed, one int64 key per node: score in 2**-20 steps, then the tie rank; unique, so no tie is ever broken by a row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vcray.core.arrays import Bool, Int
+from vcray.core.hooks import Preference, Scale
+from vcray.core.ledger import Ledger
+from vcray.core.merge import NONE
+from vcray.core.openview import fit_rows
+from vcray.core.policy import Chains
+from vcray.core.rows import Assumption, Layout, ManyRows, OneRow
+from vcray.core.view import Shape, View
+
+FEW = 12
+"""Up to so many rows are evaluated as Python numbers."""
+
+STEP = 20
+UNIT = 1 << STEP
+LIMIT = float(1 << (2 * STEP))
+"""Scores are clipped at 2**20 either way, so that keys and preferences fit one int64."""
+
+
+def scaled(raw: Int, scale: Scale, low: int, high: int) -> Int:
+    """Raw integers as 0..100 by the extremes of the scored nodes, truncating as Go does."""
+    if scale is Scale.MIN_MAX:
+        return np.zeros_like(raw) if high == low else 100 * (raw - low) // (high - low)
+    if high == 0:
+        return np.zeros_like(raw) if scale is Scale.MAX else np.full_like(raw, 100)
+    if scale is Scale.SPREAD:
+        return 100 * (high + low - raw) // high
+    share = 100 * raw // high
+    return share if scale is Scale.MAX else 100 - share
+
+
+class Class:
+    """A shape with its static mask and preferences. `fits` False: room is not looked at (best-effort pods)."""
+
+    __slots__ = (
+        "assumptions",
+        "chains",
+        "fit",
+        "fits",
+        "groups",
+        "layout",
+        "ledger",
+        "moves",
+        "preferences",
+        "shape",
+        "static",
+        "tie",
+        "view",
+        "whole",
+    )
+
+    def __init__(
+        self, view: View, chains: Chains, ledger: Ledger, layout: Layout, shape: Shape, fits: bool
+    ) -> None:
+        self.view = view
+        self.chains = chains
+        self.ledger = ledger
+        self.layout = layout
+        self.shape = shape
+        self.fits = fits
+        self.fit = [(r, shape.req[r]) for r in fit_rows(shape, view.space)]
+        self.static: Bool = chains.static(view, shape)
+        self.whole = bool(self.static.all())
+        self.tie: Int = view.snapshot.nodes.tie
+        self.preferences = [
+            preference
+            for hook in chains.preferences
+            for preference in hook(view, shape)
+            if preference.weight and _varies(preference.raw[self.static])
+        ]
+        self.moves = bool(chains.domains) and chains.moves_itself(view, shape)
+        self.assumptions = {
+            promised: Assumption(layout.matrix, shape, promised) for promised in (False, True)
+        }
+        self.groups: dict[bool, GroupKeys] = {}
+
+    def group(self, promised: bool) -> GroupKeys:
+        """Keys of the idle nodes, or (promised) of those that have room only once something is freed."""
+        group = self.groups.get(promised)
+        if group is None:
+            group = self.groups[promised] = GroupKeys(self, promised)
+        else:
+            group.refresh()
+        return group
+
+    # ---- evaluation ----
+
+    def keys(self, rows: ManyRows, promised: bool) -> Int:
+        """(k,) keys of the rows; NONE where the pod cannot go."""
+        view, shape = self.view, self.shape
+        ok = rows.take(self.static)
+        if self.fits:
+            future = rows.future
+            idle = rows.idle
+            roomy = np.ones(len(rows.index), dtype=bool)
+            for r, amount in self.fit:
+                ok = ok & (future[r] >= amount)
+                roomy &= idle[r] >= amount
+            ok = ok & (~roomy if promised else roomy)
+        for accepts in self.chains.filters:
+            mask = accepts(view, rows, shape)
+            if mask is not None:
+                ok = ok & mask
+        total: object = None
+        for score in self.chains.scorers:
+            part = score(view, rows, shape)
+            if part is not None:
+                total = part if total is None else total + part  # type: ignore[operator]
+        if total is None:
+            keys = rows.take(self.tie)
+        else:
+            steps = np.rint(np.asarray(total) * float(UNIT))
+            steps = np.minimum(np.maximum(steps, -LIMIT), LIMIT)
+            keys = (steps.astype(np.int64) << STEP) | rows.take(self.tie)
+        return np.where(ok, keys, NONE)
+
+    def key(self, row: OneRow, promised: bool) -> int:
+        """The key of one row, in Python numbers, bit-equal to `keys`."""
+        view, shape = self.view, self.shape
+        if not self.static[row.index]:
+            return NONE
+        if self.fits:
+            future, idle = row.future, row.idle
+            roomy = True
+            for r, amount in self.fit:
+                if future[r] < amount:
+                    return NONE
+                if idle[r] < amount:
+                    roomy = False
+            if roomy is promised:
+                return NONE
+        for accepts in self.chains.filters:
+            mask = accepts(view, row, shape)
+            if mask is not None and not mask:
+                return NONE
+        total = None
+        for score in self.chains.scorers:
+            part = score(view, row, shape)
+            if part is not None:
+                total = part if total is None else total + part
+        tie = int(self.tie[row.index])
+        if total is None:
+            return tie
+        steps = min(max(round(float(total) * UNIT), -int(LIMIT)), int(LIMIT))
+        return (steps << STEP) | tie
+
+
+class GroupKeys:
+    """Keys of one class in one group of nodes, kept current; `total` adds normalised preferences to `key`."""
+
+    __slots__ = ("added", "cls", "extremes", "key", "pointer", "promised", "total")
+
+    def __init__(self, cls: Class, promised: bool) -> None:
+        self.cls = cls
+        self.promised = promised
+        self.pointer = cls.ledger.touched
+        self.key: Int = cls.keys(ManyRows(cls.view, cls.layout, None), promised)
+        self.added: Int | None = None
+        self.total: Int = self.key
+        self.extremes: list[tuple[int, int]] = []
+        if cls.preferences:
+            self._renormalise()
+
+    def refresh(self) -> None:
+        """Re-evaluate the rows that moved since the last look."""
+        cls, ledger = self.cls, self.cls.ledger
+        if self.pointer == ledger.touched:
+            return
+        rows = ledger.touched_since(self.pointer)
+        self.pointer = ledger.touched
+        if not cls.whole:
+            rows = rows[cls.static[rows]]
+        if not len(rows):
+            return
+        if len(rows) <= FEW:
+            for row in rows.tolist():
+                self._set_one(row, cls.key(OneRow(cls.view, cls.layout, row), self.promised))
+            if cls.preferences:
+                self._renormalise_if_moved()
+            return
+        fresh = cls.keys(ManyRows(cls.view, cls.layout, rows), self.promised)
+        self.key[rows] = fresh
+        if cls.preferences:
+            self._renormalise_if_moved()
+
+    def _set_one(self, row: int, key: int) -> None:
+        self.key[row] = key
+
+    # ---- hypothetical rows ----
+
+    def evaluate(self, rows: Int, copies: Int) -> Int:
+        """(k,) keys of rows with copies of the shape on them, additions of preferences and terms left out."""
+        cls = self.cls
+        if len(rows) <= FEW:
+            pairs = zip(rows.tolist(), copies.tolist(), strict=True)
+            return np.array([self._hypothetical(row, count) for row, count in pairs], dtype=np.int64)
+        many = ManyRows(cls.view, cls.layout, rows)
+        return cls.keys(many.assume(cls.shape, cls.assumptions[self.promised], copies), self.promised)
+
+    def _hypothetical(self, row: int, copies: int) -> int:
+        cls = self.cls
+        one = OneRow(cls.view, cls.layout, row)
+        return cls.key(one.assume(cls.shape, cls.assumptions[self.promised], copies), self.promised)
+
+    # ---- preferences ----
+
+    def _renormalise_if_moved(self) -> None:
+        self._renormalise()
+
+    def _renormalise(self) -> None:
+        feasible = self.key > NONE
+        self.added, self.extremes = additions(self.cls.preferences, feasible)
+        self.total = np.where(feasible, self.key + self.added, NONE)
+
+
+def _varies(raw: Int) -> bool:
+    return len(raw) > 0 and bool((raw != raw[0]).any())
+
+
+def additions(preferences: list[Preference], feasible: Bool) -> tuple[Int, list[tuple[int, int]]]:
+    """(N,) what preferences add to keys when normalised over the feasible nodes, and the extremes of each."""
+    added = np.zeros(len(feasible), dtype=np.int64)
+    extremes: list[tuple[int, int]] = []
+    for preference in preferences:
+        among = preference.raw[feasible]
+        if not len(among):
+            continue
+        low, high = int(among.min()), int(among.max())
+        extremes.append((low, high))
+        added += preference.weight * scaled(preference.raw, preference.scale, low, high)
+    return added << (2 * STEP), extremes

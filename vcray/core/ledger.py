@@ -1,0 +1,308 @@
+"""The one mutable object of a session: which pod sits where, and every sum that follows from it.
+
+Each step is an entry of one list; a checkpoint is its length; rollback applies the inverse of the entries above it.
+Amounts are int64, so this is exact and touches only the rows that moved. Every touched node row goes into one journal,
+rollbacks included: caches read it from where they stopped, nobody is called back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from vcray.core.arrays import Int, Int32
+from vcray.core.openview import NodeMatrix
+from vcray.core.tables import MISSING, STATUSES, PodTerm, Status
+from vcray.core.view import Shape, View
+
+
+class Kind(IntEnum):
+    """What an entry did."""
+
+    PLACE = 0  # Pending -> Allocated
+    PIPELINE = 1  # Pending -> Pipelined
+    WITHDRAW = 2  # Pipelined -> Pending
+    EVICT = 3  # any task on a node -> Releasing
+
+
+class Entry(NamedTuple):
+    """One step: equal pods of one job. `before`: their statuses, for evictions."""
+
+    kind: Kind
+    job: int
+    shape: int
+    tasks: tuple[int, ...]
+    nodes: tuple[int, ...]
+    before: tuple[int, ...] = ()
+
+
+class Undone(NamedTuple):
+    """Where a rolled-back task had been: its status there and the node row."""
+
+    status: Status
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Tasks of one job that leave together; `whole`: the job was below its minimum before."""
+
+    job: int
+    tasks: tuple[int, ...]
+    nodes: tuple[int, ...]
+    whole: bool
+
+
+class _Move:
+    """What one pod of a shape adds to a node: rows of the matrix with amounts, and counters beside it."""
+
+    __slots__ = ("amounts", "column", "counters", "rows", "signed")
+
+    def __init__(self, parts: Sequence[tuple[int, int]], counters: Sequence[tuple[Int32 | Int, int, int]]):
+        self.rows = np.array([row for row, _ in parts], dtype=np.int64)
+        self.amounts = np.array([amount for _, amount in parts], dtype=np.int64)
+        self.column = self.rows[:, None]
+        self.signed = self.amounts[:, None]
+        self.counters = tuple(counters)
+
+
+_SIGNS = {
+    Kind.PLACE: {"used": 1, "idle": -1, "future": -1, "requested": 1},
+    Kind.PIPELINE: {"pipelined": 1, "future": -1, "requested": 1},
+    Kind.EVICT: {"releasing": 1, "future": 1, "requested": -1},
+}
+
+
+class Ledger:
+    """Places pods and takes them back; the only writer of the view's live sums."""
+
+    def __init__(self, view: View, matrix: NodeMatrix) -> None:
+        self.view = view
+        self.matrix = matrix
+        self.node: list[int] = view.snapshot.tasks.node.tolist()
+        self.entries: list[Entry] = []
+        self.undone: dict[int, Undone] = {}
+        self.commits: list[Committed] = []
+        self.free_epoch = 0
+        """Grows when room appears: an eviction or a withdrawn promise, not a rollback."""
+        self.journal: Int = np.empty(1024, dtype=np.int64)
+        self.touched = 0
+        self._moves: dict[tuple[Kind, int], _Move] = {}
+        terms = view.snapshot.nodes
+        self._anti = {(term.selector, term.key): row for row, term in enumerate(terms.anti_terms)}
+        self._preferred = {(term.selector, term.key): row for row, term in enumerate(terms.preferred_terms)}
+        self._queue: list[int] = view.snapshot.jobs.queue.tolist()
+        self._has_roles: list[bool] = [bool(minimums) for minimums in view.snapshot.jobs.role_minimum]
+
+    # ---- steps ----
+
+    def place(self, job: int, shape: Shape, tasks: Sequence[int], nodes: Sequence[int]) -> None:
+        """Allocate pending tasks of one shape, task i on node i. Does not check room: callers do."""
+        self._enter(Entry(Kind.PLACE, job, shape.row, tuple(tasks), tuple(nodes)))
+
+    def pipeline(self, job: int, shape: Shape, tasks: Sequence[int], nodes: Sequence[int]) -> None:
+        """Promise nodes to pending tasks: room that is being freed there."""
+        self._enter(Entry(Kind.PIPELINE, job, shape.row, tuple(tasks), tuple(nodes)))
+
+    def withdraw(self, task: int) -> None:
+        """Take a promise back: Pipelined -> Pending."""
+        table = self.view.snapshot.tasks
+        self.free_epoch += 1
+        self._enter(
+            Entry(Kind.WITHDRAW, int(table.job[task]), int(table.shape[task]), (task,), (self.node[task],))
+        )
+
+    def evict(self, task: int) -> None:
+        """Start to free what a task on a node holds: -> Releasing. `used` stays, `requested` and counters fall."""
+        table = self.view.snapshot.tasks
+        self.free_epoch += 1
+        before = (int(self.view.status[task]),)
+        job, shape = int(table.job[task]), int(table.shape[task])
+        self._enter(Entry(Kind.EVICT, job, shape, (task,), (self.node[task],), before))
+
+    def checkpoint(self) -> int:
+        """A mark to roll back to."""
+        return len(self.entries)
+
+    def rollback(self, mark: int) -> None:
+        """Undo all steps above the mark, last first; what each task had held is remembered in `undone`."""
+        while len(self.entries) > mark:
+            entry = self.entries.pop()
+            self._apply(entry, -1)
+            if entry.kind is Kind.PLACE or entry.kind is Kind.PIPELINE:
+                status = Status.ALLOCATED if entry.kind is Kind.PLACE else Status.PIPELINED
+                self.undone.update(
+                    (task, Undone(status, node)) for task, node in zip(entry.tasks, entry.nodes, strict=True)
+                )
+
+    def commit(self, job: int, tasks: Sequence[int]) -> None:
+        """Let allocated tasks of a job go: Allocated -> Binding. They leave together and are not undone any more."""
+        if not tasks:
+            return
+        view = self.view
+        count = view.jobs.count[:, job]
+        held = sum(
+            int(count[status]) for status in (Status.BINDING, Status.BOUND, Status.RUNNING, Status.SUCCEEDED)
+        )
+        whole = held < int(view.snapshot.jobs.min_available[job])
+        rows = list(tasks)
+        view.status[rows] = Status.BINDING
+        count[Status.ALLOCATED] -= len(rows)
+        count[Status.BINDING] += len(rows)
+        self._count_roles(job, rows, Status.ALLOCATED, Status.BINDING)
+        for task in rows:
+            self.undone.pop(task, None)
+        self.commits.append(Committed(job, tuple(rows), tuple(self.node[task] for task in rows), whole))
+
+    def allocated_since(self, mark: int) -> list[int]:
+        """Tasks allocated above a mark, in order."""
+        return [task for entry in self.entries[mark:] if entry.kind is Kind.PLACE for task in entry.tasks]
+
+    # ---- sums ----
+
+    def _enter(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        self._apply(entry, 1)
+
+    def _apply(self, entry: Entry, sign: int) -> None:
+        kind = entry.kind
+        if kind is Kind.WITHDRAW:
+            self._move_nodes(Kind.PIPELINE, entry, -sign)
+            self._move_owners(Kind.PIPELINE, entry, -sign)
+        else:
+            self._move_nodes(kind, entry, sign)
+            self._move_owners(kind, entry, sign)
+
+    def _move_nodes(self, kind: Kind, entry: Entry, sign: int) -> None:
+        move = self._moves.get((kind, entry.shape)) or self._make_move(kind, entry.shape)
+        block, nodes = self.matrix.block, entry.nodes
+        if len(nodes) == 1:
+            node = nodes[0]
+            block[move.rows, node] += move.amounts if sign > 0 else -move.amounts
+            for array, row, amount in move.counters:
+                array[row, node] += sign * amount
+            self._touch_one(node)
+            return
+        unique, copies = np.unique(np.array(nodes, dtype=np.int64), return_counts=True)
+        copies *= sign
+        block[move.column, unique] += move.signed * copies
+        for array, row, amount in move.counters:
+            array[row, unique] += amount * copies
+        self._touch(unique)
+
+    def _move_owners(self, kind: Kind, entry: Entry, sign: int) -> None:
+        """Statuses and the sums of job and queue."""
+        view, job, count = self.view, entry.job, len(entry.tasks)
+        tasks = list(entry.tasks)
+        if kind is Kind.EVICT:
+            self._move_evicted(entry, sign)
+            return
+        after = Status.ALLOCATED if kind is Kind.PLACE else Status.PIPELINED
+        old, new = (Status.PENDING, after) if sign > 0 else (after, Status.PENDING)
+        if count == 1:
+            view.status[tasks[0]] = new
+        else:
+            view.status[tasks] = new
+        jobs = view.jobs
+        jobs.count[old, job] -= count
+        jobs.count[new, job] += count
+        shape = view.shapes[entry.shape]
+        if shape.best_effort:
+            jobs.pending_best_effort[job] -= sign * count
+        self._count_roles(job, tasks, old, new)
+        if sign > 0:
+            for task, node in zip(tasks, entry.nodes, strict=True):
+                self.node[task] = node
+        else:
+            for task in tasks:
+                self.node[task] = MISSING
+        self._charge(job, shape, sign * count, allocated=kind is Kind.PLACE)
+
+    def _move_evicted(self, entry: Entry, sign: int) -> None:
+        view, job, task = self.view, entry.job, entry.tasks[0]
+        before = Status(entry.before[0])
+        old, new = (before, Status.RELEASING) if sign > 0 else (Status.RELEASING, before)
+        view.status[task] = new
+        view.jobs.count[old, job] -= 1
+        view.jobs.count[new, job] += 1
+        self._count_roles(job, [task], old, new)
+        self._charge(job, view.shapes[entry.shape], -sign, allocated=True)
+
+    def _charge(self, job: int, shape: Shape, count: int, allocated: bool) -> None:
+        jobs, queues = self.view.jobs, self.view.queues
+        amount = shape.request * count
+        jobs.claimed[:, job] += amount
+        if allocated:
+            jobs.allocated[:, job] += amount
+        queue = self._queue[job]
+        if queue == MISSING:
+            return
+        queues.claimed[:, queue] += amount
+        if allocated:
+            queues.allocated[:, queue] += amount
+        claimed = queues.claimed_list[queue]
+        for r in shape.nonzero:
+            claimed[r] += shape.req[r] * count
+
+    def _count_roles(self, job: int, tasks: Sequence[int], old: Status, new: Status) -> None:
+        if not self._has_roles[job]:
+            return
+        table, counts = self.view.snapshot.tasks, self.view.jobs.role_count
+        for task in tasks:
+            entry = counts[job, int(table.role[task])]
+            entry[old] -= 1
+            entry[new] += 1
+            if self.view.shapes[int(table.shape[task])].best_effort:
+                entry[STATUSES] += (new == Status.PENDING) - (old == Status.PENDING)
+
+    # ---- moves and journal ----
+
+    def _make_move(self, kind: Kind, row: int) -> _Move:
+        shape, nodes, start = self.view.shapes[row], self.view.nodes, self.matrix.start
+        parts = [
+            (start[part] + r, sign * shape.req[r])
+            for part, sign in _SIGNS[kind].items()
+            for r in shape.nonzero
+        ]
+        sign = _SIGNS[kind]["requested"]
+        parts += [(start["requested_floor"] + i, sign * shape.spec.floor[i]) for i in (0, 1)]
+        counters: list[tuple[Int32 | Int, int, int]] = [
+            (nodes.port_count, port, sign) for port in shape.ports
+        ]
+        counters += [(nodes.match, selector, sign) for selector in shape.spec.matches]
+        counters += [
+            (nodes.anti_owner, self._anti[term.selector, term.key], sign)
+            for term in _distinct(shape.spec.anti_affinity)
+        ]
+        counters += [
+            (nodes.preferred_weight, self._preferred[term.selector, term.key], sign * term.weight)
+            for term in shape.spec.preferred
+        ]
+        move = self._moves[kind, row] = _Move(parts, counters)
+        return move
+
+    def _touch_one(self, node: int) -> None:
+        if self.touched == len(self.journal):
+            self.journal = np.concatenate((self.journal, self.journal))
+        self.journal[self.touched] = node
+        self.touched += 1
+
+    def _touch(self, nodes: Int) -> None:
+        end = self.touched + len(nodes)
+        while end > len(self.journal):
+            self.journal = np.concatenate((self.journal, self.journal))
+        self.journal[self.touched : end] = nodes
+        self.touched = end
+
+    def touched_since(self, pointer: int) -> Int:
+        """Node rows that moved since a caller's pointer (`touched` at that time), each once."""
+        return np.unique(self.journal[pointer : self.touched])
+
+
+def _distinct(terms: Sequence[PodTerm]) -> list[PodTerm]:
+    """Terms with the same selector and key count once."""
+    return list({(term.selector, term.key): term for term in terms}.values())

@@ -1,0 +1,193 @@
+"""Who is next: queues by key, jobs by key in each queue, tasks by key in each job.
+
+Keys are tuples, smaller first, with creation and name at the end, so no two are equal and nothing depends on rows. A turn
+changes only the keys of what it touched; those are pushed afresh and older entries are skipped when they surface.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from vcray.core.arrays import Int
+from vcray.core.policy import Chains
+from vcray.core.tables import MISSING
+from vcray.core.view import View
+
+Key = tuple[object, ...]
+
+
+class KeyedHeap:
+    """A heap whose items may change their key: the latest push of an item counts."""
+
+    __slots__ = ("_current", "_heap")
+
+    def __init__(self, pairs: Iterable[tuple[Key, int]] = ()) -> None:
+        self._heap: list[tuple[Key, int]] = list(pairs)
+        self._current: dict[int, Key] = {item: key for key, item in self._heap}
+        heapq.heapify(self._heap)
+
+    def __len__(self) -> int:
+        return len(self._current)
+
+    def push(self, key: Key, item: int) -> None:
+        """Add an item, or give it a new key."""
+        self._current[item] = key
+        heapq.heappush(self._heap, (key, item))
+
+    def pop(self) -> int | None:
+        """Remove and return the item with the smallest key, None when empty."""
+        while self._heap:
+            key, item = heapq.heappop(self._heap)
+            if self._current.get(item) is key:
+                del self._current[item]
+                return item
+        return None
+
+
+class Turns:
+    """Queues and their jobs, in live order: pop a queue, pop one of its jobs, push them back with fresh keys."""
+
+    def __init__(self, view: View, chains: Chains, jobs: Sequence[int], queues: Iterable[int]) -> None:
+        self.view = view
+        self.chains = chains
+        table = view.snapshot.jobs
+        self._job_tail: list[tuple[int, str]] = list(zip(table.created.tolist(), table.names, strict=True))
+        columns = view.snapshot.queues
+        self._queue_tail = list(zip(columns.created.tolist(), columns.names, strict=True))
+        self._queue_of: list[int] = table.queue.tolist()
+        pairs: dict[int, list[tuple[Key, int]]] = {}
+        for key, job in zip(self._job_keys(jobs), jobs, strict=True):
+            pairs.setdefault(self._queue_of[job], []).append((key, job))
+        self._jobs = {queue: KeyedHeap(entries) for queue, entries in pairs.items()}
+        self._queues = KeyedHeap((self._queue_key(queue), queue) for queue in queues)
+
+    def pop_queue(self) -> int | None:
+        """The first queue, taken out."""
+        return self._queues.pop()
+
+    def push_queue(self, queue: int) -> None:
+        """Put a queue back with its present key."""
+        self._queues.push(self._queue_key(queue), queue)
+
+    def pop_job(self, queue: int) -> int | None:
+        """The first job of a queue, taken out."""
+        heap = self._jobs.get(queue)
+        return None if heap is None else heap.pop()
+
+    def push_job(self, job: int) -> None:
+        """Put a job back with its present key."""
+        self._jobs[self._queue_of[job]].push(self._job_key(job), job)
+
+    def _queue_key(self, queue: int) -> Key:
+        return (*self.chains.queue_key(self.view, queue), *self._queue_tail[queue])
+
+    def _job_key(self, job: int) -> Key:
+        view = self.view
+        return (*(hook(view, job) for hook in self.chains.job_orders), *self._job_tail[job])
+
+    def _job_keys(self, jobs: Sequence[int]) -> list[Key]:
+        rows = np.array(jobs, dtype=np.int64)
+        columns = [np.asarray(hook(self.view, rows)).tolist() for hook in self.chains.job_orders]
+        tails = [self._job_tail[job] for job in jobs]
+        if not columns:
+            return list(tails)
+        return [(*front, *tail) for front, tail in zip(zip(*columns, strict=True), tails, strict=True)]
+
+
+def order_tasks(view: View, chains: Chains, tasks: Int) -> Int:
+    """Tasks grouped by job (row order of jobs), inside a job by the plugins' keys, then pod index, creation, uid.
+
+    The index counts where all given tasks of the job have one: Volcano compares two tasks by it only when both have, which
+    is no order when some have and some have not."""
+    table = view.snapshot.tasks
+    if not len(tasks):
+        return tasks
+    job = table.job[tasks]
+    index = table.index[tasks]
+    without = np.bincount(job, weights=index == MISSING) > 0
+    index = np.where(without[job], 0, index)
+    created = table.created[tasks]
+    hooks: list[np.typing.NDArray[np.generic]] = [
+        np.asarray(hook(view, tasks)) for hook in chains.task_orders
+    ]
+    columns = [job, *hooks, index, created]
+    order = np.lexsort(tuple(reversed(columns)))
+    same = np.ones(len(tasks) - 1, dtype=bool)
+    for column in columns:
+        ordered = column[order]
+        same &= ordered[1:] == ordered[:-1]
+    out = tasks[order]
+    _break_ties(out, same, table.uids)
+    return out
+
+
+def _break_ties(tasks: Int, same: np.typing.NDArray[np.bool_], uids: Sequence[str]) -> None:
+    """Sort each stretch of equal keys by uid, in place; `same[i]`: entry i + 1 has the key of entry i."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], same, [False])).astype(np.int8)))
+    for first, last in edges.reshape(-1, 2).tolist():
+        stretch = tasks[first : last + 1].tolist()
+        tasks[first : last + 1] = sorted(stretch, key=uids.__getitem__)
+
+
+class Worksheet:
+    """The pending tasks of each job, in order; what is popped is gone for this action, placed or not.
+
+    `run_end[i]` is where the run of equal tasks (shape, role, nominated node) that holds position i ends."""
+
+    __slots__ = ("end", "next", "run_end", "tasks", "tasks_array")
+
+    def __init__(self, view: View, chains: Chains, tasks: Int) -> None:
+        ordered = order_tasks(view, chains, tasks)
+        table = view.snapshot.tasks
+        self.tasks_array = ordered
+        self.tasks: list[int] = ordered.tolist()
+        size = len(view.snapshot.jobs)
+        counts = np.bincount(table.job[ordered], minlength=size)
+        ends = np.cumsum(counts)
+        self.end: list[int] = ends.tolist()
+        self.next: list[int] = (ends - counts).tolist()
+        self.run_end = self._run_ends(view, ordered)
+
+    @staticmethod
+    def _run_ends(view: View, ordered: Int) -> list[int]:
+        if not len(ordered):
+            return []
+        table = view.snapshot.tasks
+        change = np.ones(len(ordered), dtype=bool)
+        change[:-1] = False
+        for column in (table.job, table.shape, table.role, table.nominated):
+            values = column[ordered]
+            change[:-1] |= values[1:] != values[:-1]
+        stops = np.flatnonzero(change) + 1
+        position = np.searchsorted(stops, np.arange(len(ordered)), side="right")
+        ends: list[int] = stops[position].tolist()
+        return ends
+
+    def left(self, job: int) -> int:
+        """How many tasks of the job are not popped yet."""
+        return self.end[job] - self.next[job]
+
+    def remaining(self, job: int) -> Int:
+        """Their rows, in order."""
+        return self.tasks_array[self.next[job] : self.end[job]]
+
+    def run(self, job: int, limit: int) -> list[int]:
+        """The next equal tasks, `limit` at most, not popped."""
+        first = self.next[job]
+        return self.tasks[first : min(self.run_end[first], first + limit)]
+
+    def run_left(self, job: int) -> int:
+        """How many equal tasks come next."""
+        first = self.next[job]
+        return self.run_end[first] - first
+
+    def pop(self, job: int, count: int) -> None:
+        """Take `count` tasks off."""
+        self.next[job] += count
+
+    def is_one_run(self, job: int) -> bool:
+        """Are all tasks that are left equal?"""
+        return self.run_end[self.next[job]] >= self.end[job]

@@ -1,0 +1,163 @@
+"""Puts k equal pods of a job on the best nodes: idle ones first, then those where room is being freed.
+
+The loop is one rule: propose a list of picks, keep the longest prefix for which nothing that a hook looked at has changed,
+place it, ask again. The first pick is always valid, so the same loop is the fast path and the one-by-one path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vcray.core.arrays import Bool, Int
+from vcray.core.classes import STEP, Class, GroupKeys, additions, scaled
+from vcray.core.hooks import DomainTerm, Preference
+from vcray.core.ledger import Ledger
+from vcray.core.merge import NONE, merge
+from vcray.core.policy import Chains
+from vcray.core.reasons import explain
+from vcray.core.rows import Layout, OneRow
+from vcray.core.tables import MISSING
+from vcray.core.view import Shape, View
+
+
+class Placer:
+    """Placement for a session; owns the class caches."""
+
+    def __init__(self, view: View, chains: Chains, ledger: Ledger) -> None:
+        self.view = view
+        self.chains = chains
+        self.ledger = ledger
+        self.layout = Layout(ledger.matrix)
+        self._classes: dict[object, Class] = {}
+        self._class_keys: dict[int, object] = {}
+
+    def class_of(self, job: int, shape: Shape) -> Class:
+        """The class of a job's pods of this shape."""
+        extra = None
+        if self.chains.class_keys:
+            extra = self._class_keys.get(job)
+            if extra is None:
+                extra = tuple(hook(self.view, job) for hook in self.chains.class_keys)
+                self._class_keys[job] = extra
+        key = (shape.row, extra)
+        found = self._classes.get(key)
+        if found is None:
+            fits = not shape.best_effort
+            found = Class(self.view, self.chains, self.ledger, self.layout, shape, fits)
+            self._classes[key] = found
+        return found
+
+    def place(self, job: int, shape: Shape, tasks: Sequence[int]) -> int:
+        """Place the tasks in order, as many as fit; returns how many. All equal, none nominated."""
+        cls = self.class_of(job, shape)
+        placed = self._fill(cls, False, job, tasks)
+        if placed < len(tasks) and cls.fits:
+            placed += self._fill(cls, True, job, tasks[placed:])
+        return placed
+
+    def place_at(self, job: int, shape: Shape, task: int, node: int) -> bool:
+        """Place one task on the node that was promised to it, if it may go there; True when done."""
+        cls = self.class_of(job, shape)
+        for promised in (False, True) if cls.fits else (False,):
+            if cls.key(OneRow(self.view, self.layout, node), promised) == NONE:
+                continue
+            only = np.zeros(len(self.view.snapshot.nodes), dtype=bool)
+            only[node] = True
+            terms = self.chains.domain_terms(self.view, shape, only) if self.chains.domains else []
+            if all(term.ok is None or term.ok[node] for term in terms):
+                self._enter(cls, promised, job, [task], [node])
+                return True
+        return False
+
+    def explain(self, job: int, shape: Shape) -> str:
+        """Why no node takes one more pod of the shape, now."""
+        return explain(self.view, self.chains, self.class_of(job, shape))
+
+    def _enter(
+        self, cls: Class, promised: bool, job: int, tasks: Sequence[int], nodes: Sequence[int]
+    ) -> None:
+        step = self.ledger.pipeline if promised else self.ledger.place
+        step(job, cls.shape, tasks, nodes)
+
+    def _fill(self, cls: Class, promised: bool, job: int, tasks: Sequence[int]) -> int:
+        if promised and not self.view.nodes.releasing.any():
+            return 0
+        done = 0
+        while done < len(tasks):
+            picks = self._propose(cls.group(promised), len(tasks) - done)
+            if not picks:
+                break
+            self._enter(cls, promised, job, tasks[done : done + len(picks)], picks)
+            done += len(picks)
+        return done
+
+    def _propose(self, group: GroupKeys, m: int) -> list[int]:
+        """Picks that stay valid while placed one after the other; at least one when any node is feasible."""
+        cls = group.cls
+        if self.chains.domains:
+            keys, added, cut = self._with_terms(group)
+        else:
+            keys, added, cut = group.total, group.added, bool(cls.preferences)
+        if m == 1 or cls.moves:
+            best = int(keys.argmax())
+            return [best] if keys[best] > NONE else []
+
+        def evaluate(rows: Int, copies: Int) -> Int:
+            fresh = group.evaluate(rows, copies)
+            return fresh if added is None else np.where(fresh > NONE, fresh + added[rows], NONE)
+
+        picks, candidates, full = merge(keys, m, evaluate)
+        if cut and full.any():
+            picks = self._until_full(picks, candidates[full])
+        if picks and self.chains.prefixes:
+            nodes = np.array(picks, dtype=np.int64)
+            valid = min(hook(self.view, cls.shape, nodes) for hook in self.chains.prefixes)
+            picks = picks[: max(valid, 1)]
+        return picks
+
+    @staticmethod
+    def _until_full(picks: list[int], full: Int) -> list[int]:
+        """Up to and including the pick that fills a node first: then the scored group changes."""
+        last = {node: position for position, node in enumerate(picks)}
+        return picks[: min(last[node] for node in full.tolist() if node in last) + 1]
+
+    def _with_terms(self, group: GroupKeys) -> tuple[Int, Int | None, bool]:
+        """First keys, additions and whether scores depend on who is in the group, with the domain terms of now."""
+        cls = group.cls
+        feasible: Bool = group.key > NONE
+        terms = self.chains.domain_terms(self.view, cls.shape, feasible)
+        allowed = feasible
+        for term in terms:
+            if term.ok is not None:
+                allowed = allowed & term.ok
+        scoring = [term for term in terms if term.raw is not None]
+        if scoring and len(allowed) and not np.array_equal(allowed, feasible):
+            terms = self.chains.domain_terms(self.view, cls.shape, allowed)
+            scoring = [term for term in terms if term.raw is not None]
+        if not scoring and allowed is feasible:
+            return group.total, group.added, bool(cls.preferences)
+        added = _added(cls.preferences, scoring, allowed)
+        return np.where(allowed, group.key + added, NONE), added, bool(cls.preferences or scoring)
+
+
+def _added(preferences: list[Preference], terms: list[DomainTerm], allowed: Bool) -> Int:
+    """(N,) what preferences and domain terms add to keys, normalised over the allowed nodes."""
+    added, _ = additions(preferences, allowed)
+    for term in terms:
+        raw = term.raw
+        if raw is None or not term.weight:
+            continue
+        counted = allowed if term.counted is None else allowed & term.counted
+        among = raw[counted]
+        if not len(among):
+            continue
+        part = scaled(raw, term.scale, int(among.min()), int(among.max()))
+        added += (term.weight * np.where(counted, part, 0)) << (2 * STEP)
+    return added
+
+
+def nominated_node(view: View, task: int) -> int:
+    """Node row that `status.nominatedNodeName` promises to the task, MISSING for none."""
+    return int(view.snapshot.tasks.nominated[task])

@@ -1,0 +1,298 @@
+"""Configured tiers -> compiled chains of hooks, and the one table of how answers of several plugins combine.
+
+`Policy` is what a configuration came to: actions and plugin recipes, made once. `Chains` is one session of it: fresh plugin
+objects and, per hook, the list of bound methods that the configuration switches on.
+"""
+
+# mypy: disable-error-code="type-abstract"
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar, cast
+
+from vcray.config.scheduler import PluginConfig, SchedulerConfig
+from vcray.core.action import Action
+from vcray.core.arrays import Bool, Int
+from vcray.core.hooks import (
+    Answer,
+    ClassKey,
+    Close,
+    DomainTerm,
+    DomainTerms,
+    GangNeed,
+    JobEnqueueable,
+    JobEnqueued,
+    JobOrder,
+    JobPipelined,
+    JobReady,
+    JobStarving,
+    JobValid,
+    MovesItself,
+    NodeFilter,
+    NodePreference,
+    NodeScore,
+    NodeStatic,
+    QueueAllows,
+    QueueOrder,
+    QueueOverused,
+    TaskOrder,
+    ValidPrefix,
+    Vote,
+    Why,
+)
+from vcray.core.plugin import Args, Plugin
+from vcray.core.view import Shape, View
+from vcray.errors import ConfigError, Problem
+
+COMBINE: Mapping[str, tuple[str, str]] = {
+    "class_key": ("", "tuple"),
+    "node_static": ("enablePredicate", "and"),
+    "node_filter": ("enablePredicate", "and"),
+    "why": ("enablePredicate", "first reject of a node that is not curable ends its list"),
+    "node_score": ("enableNodeOrder", "float sum in policy order"),
+    "node_preference": ("enableNodeOrder", "normalised over the candidate group, integer sum"),
+    "domain_terms": ("enablePredicate for ok, enableNodeOrder for raw", "ok: and; raw: integer sum"),
+    "moves_itself": ("", "any"),
+    "valid_prefix": ("", "min"),
+    "gang_need": ("enableJobReady", "max"),
+    "job_ready": ("enableJobReady", "and over all tiers"),
+    "job_pipelined": ("enableJobPipelined", "votes by tier"),
+    "job_starving": ("enableJobStarving", "and inside a tier; the first tier that has one decides"),
+    "job_enqueueable": ("enableJobEnqueued", "votes by tier"),
+    "job_enqueued": ("enableJobEnqueued", "all are called"),
+    "job_valid": ("", "first sentence"),
+    "job_order": ("enableJobOrder", "lexicographic, then creation, then name"),
+    "task_order": ("enableTaskOrder", "lexicographic, then pod index, creation, uid"),
+    "queue_order": ("enableQueueOrder", "columns joined, then creation, then name"),
+    "queue_overused": ("enabledOverused", "or"),
+    "queue_allows": ("enabledAllocatable", "min"),
+    "open": ("", "all are called"),
+    "close": ("", "all are called"),
+}
+"""Hook -> (flag that switches it on, how several answers become one)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How to make a plugin for a session, with the flags of its entry in the file."""
+
+    plugin: type[Plugin[Args]]
+    args: Args
+    config: PluginConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Actions in order and plugins by tier. `problems`: what of the configuration was skipped, and why."""
+
+    actions: tuple[Action, ...]
+    tiers: tuple[tuple[Recipe, ...], ...]
+    problems: tuple[Problem, ...] = ()
+
+    def open(self, view: View) -> Chains:
+        """Fresh plugins, opened in policy order."""
+        return Chains(self, view)
+
+    def has_action(self, name: str) -> bool:
+        """Is an action of that name configured?"""
+        return any(action.name == name for action in self.actions)
+
+
+class Extensions(Protocol):
+    """What is needed of a registry: `vcray.registry.Registry`."""
+
+    def names(self, group: str) -> tuple[str, ...]: ...
+    def load(self, group: str, name: str) -> type: ...
+
+
+def build_policy(config: SchedulerConfig, registry: Extensions) -> Policy:
+    """Resolve names to classes and arguments to models.
+
+    Unknown plugins and wrong arguments become `problems` and are skipped, as Volcano does; an unknown action or a plugin
+    class that is not well formed raises ConfigError."""
+    problems = list(config.problems)
+    tiers = []
+    for position, tier in enumerate(config.tiers):
+        recipes = []
+        for index, entry in enumerate(tier):
+            where = f"tiers[{position}].plugins[{index}]"
+            try:
+                plugin = cast(type[Plugin[Args]], registry.load("vcray.plugins", entry.name))
+            except ConfigError as error:
+                if any(problem.code != "VC0107" for problem in error.problems):
+                    raise
+                problems += [Problem(p.code, f"{where}.name", p.what) for p in error.problems]
+                continue
+            args, wrong = plugin.args_model.read(entry.arguments, f"{where}.arguments")
+            problems += wrong
+            recipes.append(Recipe(plugin, args, entry))
+        tiers.append(tuple(recipes))
+    actions = tuple(
+        cast(type[Action], registry.load("vcray.actions", name))(config.action_arguments(name))
+        for name in config.actions
+    )
+    return Policy(actions, tuple(tiers), tuple(problems))
+
+
+P = TypeVar("P")
+
+
+class Chains:
+    """One session of a policy: per hook the methods that are switched on, in policy order, and their combination."""
+
+    def __init__(self, policy: Policy, view: View) -> None:
+        self.plugins = [
+            [(recipe.plugin(recipe.args), recipe.config) for recipe in tier] for tier in policy.tiers
+        ]
+        flat = [pair for tier in self.plugins for pair in tier]
+        self._flat = flat
+        self.statics = [p.node_static for p in self._all(NodeStatic, "enablePredicate")]
+        self.filters = [p.node_filter for p in self._all(NodeFilter, "enablePredicate")]
+        self.whys = [p.why for p in self._all(Why, "enablePredicate")]
+        self.scorers = [p.node_score for p in self._all(NodeScore, "enableNodeOrder")]
+        self.preferences = [p.node_preference for p in self._all(NodePreference, "enableNodeOrder")]
+        self.domains = [
+            (plugin.domain_terms, config.enabled("enablePredicate"), config.enabled("enableNodeOrder"))
+            for plugin, config in flat
+            if isinstance(plugin, DomainTerms)
+            and (config.enabled("enablePredicate") or config.enabled("enableNodeOrder"))
+        ]
+        self.movers = [p.moves_itself for p in self._all(MovesItself)]
+        self.prefixes = [p.valid_prefix for p in self._all(ValidPrefix)]
+        self.class_keys = [p.class_key for p in self._all(ClassKey)]
+        self.needs = [p.gang_need for p in self._all(GangNeed, "enableJobReady")]
+        self.readies = [p.job_ready for p in self._all(JobReady, "enableJobReady")]
+        self.valids = [p.job_valid for p in self._all(JobValid)]
+        self.job_orders = [p.job_order for p in self._all(JobOrder, "enableJobOrder")]
+        self.task_orders = [p.task_order for p in self._all(TaskOrder, "enableTaskOrder")]
+        self.queue_orders = [p.queue_order for p in self._all(QueueOrder, "enableQueueOrder")]
+        self.overuses = [p.queue_overused for p in self._all(QueueOverused, "enabledOverused")]
+        self.allowers = [p.queue_allows for p in self._all(QueueAllows, "enabledAllocatable")]
+        self.enqueueds = [p.job_enqueued for p in self._all(JobEnqueued, "enableJobEnqueued")]
+        self.closers = [p.close for p in self._all(Close)]
+        self._pipelined = self._tiers(JobPipelined, "enableJobPipelined")
+        self._enqueueable = self._tiers(JobEnqueueable, "enableJobEnqueued")
+        self._starving = self._tiers(JobStarving, "enableJobStarving")
+        for plugin, _ in flat:
+            plugin.open(view)
+
+    def _all(self, hook: type[P], flag: str = "") -> list[P]:
+        found: list[P] = []
+        for plugin, config in self._flat:
+            if isinstance(plugin, hook) and (not flag or config.enabled(flag)):
+                found.append(plugin)
+        return found
+
+    def _tiers(self, hook: type[P], flag: str) -> list[list[P]]:
+        chosen = [
+            [plugin for plugin, config in tier if isinstance(plugin, hook) and config.enabled(flag)]
+            for tier in self.plugins
+        ]
+        return [cast("list[P]", tier) for tier in chosen if tier]
+
+    # ---- nodes ----
+
+    def static(self, view: View, shape: Shape) -> Bool:
+        """(N,) nodes that every `node_static` allows. Conditions are not looked at: taints keep pods off, as in Volcano."""
+        allowed = np.ones(len(view.snapshot.nodes), dtype=np.bool_)
+        for hook in self.statics:
+            mask = hook(view, shape)
+            if mask is not None:
+                allowed &= mask
+        return allowed
+
+    def domain_terms(self, view: View, shape: Shape, candidates: Bool) -> list[DomainTerm]:
+        """Terms of all plugins; parts that a flag switches off are left out."""
+        terms: list[DomainTerm] = []
+        for hook, filters, scores in self.domains:
+            for term in hook(view, shape, candidates):
+                ok, raw = term.ok if filters else None, term.raw if scores else None
+                if ok is None and raw is None:
+                    continue
+                terms.append(DomainTerm(ok, raw, term.counted, term.scale, term.weight))
+        return terms
+
+    def moves_itself(self, view: View, shape: Shape) -> bool:
+        """Does any plugin say that placing the shape changes its own domain terms?"""
+        return any(hook(view, shape) for hook in self.movers)
+
+    # ---- jobs ----
+
+    def gang_need(self, view: View, job: int, tasks: Int) -> int:
+        """How many of the tasks until the job is ready: the largest answer, 1 when nobody answers."""
+        return max((hook(view, job, tasks) for hook in self.needs), default=1)
+
+    def job_ready(self, view: View, job: int) -> bool:
+        """All plugins agree."""
+        return all(hook(view, job) for hook in self.readies)
+
+    def job_valid(self, view: View, job: int) -> str | None:
+        """The first sentence against the job."""
+        return next((said for hook in self.valids if (said := hook(view, job)) is not None), None)
+
+    def job_pipelined(self, view: View, job: int) -> bool:
+        """A rejection met first ends it; a tier with a permit decides; nobody: yes."""
+        return (
+            _votes(
+                (Answer(plugin.job_pipelined(view, job)) for plugin in tier) for tier in self._pipelined
+            ).vote
+            > 0
+        )
+
+    def job_enqueueable(self, view: View, job: int) -> Answer:
+        """As `job_pipelined`, with the sentence of the rejection."""
+        return _votes((plugin.job_enqueueable(view, job) for plugin in tier) for tier in self._enqueueable)
+
+    def job_starving(self, view: View, job: int) -> bool:
+        """All plugins of the first tier that has any; nobody: no."""
+        if not self._starving:
+            return False
+        return all(plugin.job_starving(view, job) for plugin in self._starving[0])
+
+    # ---- queues ----
+
+    def queue_overused(self, view: View, queue: int) -> bool:
+        """Any plugin says so."""
+        return any(hook(view, queue) for hook in self.overuses)
+
+    def queue_allows(self, view: View, queue: int, shape: Shape, count: int) -> int:
+        """The smallest answer, between 0 and `count`."""
+        for hook in self.allowers:
+            if count <= 0:
+                return 0
+            count = min(count, hook(view, queue, shape, count))
+        return max(count, 0)
+
+    def queue_key(self, view: View, queue: int) -> tuple[float, ...]:
+        """Columns of all plugins, joined."""
+        key: tuple[float, ...] = ()
+        for hook in self.queue_orders:
+            key += tuple(hook(view, queue))
+        return key
+
+
+def _votes(tiers: Iterable[Iterable[Answer]]) -> Answer:
+    for tier in tiers:
+        permitted = False
+        for answer in tier:
+            if answer.vote is Vote.REJECT:
+                return answer
+            permitted = permitted or answer.vote is Vote.PERMIT
+        if permitted:
+            break
+    return Answer(Vote.PERMIT)
+
+
+def policy_of(
+    actions: Sequence[Action], tiers: Sequence[Sequence[tuple[type[Plugin[Args]], Mapping[str, object]]]]
+) -> Policy:
+    """A policy from classes and plain arguments, for tests and for programs that bring their own plugins."""
+    recipes = tuple(
+        tuple(
+            Recipe(plugin, plugin.args_model.model_validate(dict(args)), PluginConfig(plugin.name))
+            for plugin, args in tier
+        )
+        for tier in tiers
+    )
+    return Policy(tuple(actions), recipes)

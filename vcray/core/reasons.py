@@ -1,0 +1,105 @@
+"""Why a pod does not fit and why a PodGroup waits, in Volcano's sentences.
+
+The texts are compared round by round and must not move for nothing: counts are taken over all nodes, strings are sorted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from vcray.core.classes import Class
+from vcray.core.policy import Chains
+from vcray.core.space import CPU, MEMORY
+from vcray.core.tables import Status
+from vcray.core.view import View
+
+STATUS_NAMES = {status: status.name.capitalize() for status in Status}
+
+
+def explain(view: View, chains: Chains, cls: Class) -> str:
+    """`0/<n> nodes are unavailable: <count reason, ...>.`
+
+    A node without room says only `Insufficient <resource>`, the first that is short; others say what their plugins
+    refuse, until a reason that eviction cannot cure."""
+    nodes, shape = view.snapshot.nodes, cls.shape
+    alive = np.ones(len(nodes), dtype=np.bool_)
+    total = int(alive.sum())
+    counts: Counter[str] = Counter()
+    if cls.fits and not shape.spec.hold:
+        for row, name in _short_order(cls, view.space.names):
+            short = alive & (view.nodes.future[row] < shape.req[row])
+            _count(counts, f"Insufficient {name}", int(short.sum()))
+            alive &= ~short
+    told = ~alive
+    for why in chains.whys:
+        for reject in why(view, shape):
+            hit = alive & reject.where
+            _count(counts, reject.reason, int(hit.sum()))
+            told |= hit
+            if not reject.curable:
+                alive &= ~hit
+    _count(counts, "node(s) were refused without a reason", int((~told).sum()))
+    return fit_error(total, counts)
+
+
+def _count(counts: Counter[str], reason: str, nodes: int) -> None:
+    if nodes:
+        counts[reason] += nodes
+
+
+def _short_order(cls: Class, names: tuple[str, ...]) -> list[tuple[int, str]]:
+    """Resources in the order in which a shortage is named: cpu, memory, then by name."""
+    rows = [row for row, _ in cls.fit]
+    return [
+        (row, names[row])
+        for row in sorted(rows, key=lambda row: (row not in (CPU, MEMORY), row == MEMORY, names[row]))
+    ]
+
+
+def fit_error(nodes: int, counts: Mapping[str, int]) -> str:
+    """The sentence from counts by reason."""
+    head = f"0/{nodes} nodes are unavailable"
+    return f"{head}: {histogram(counts)}." if counts else head
+
+
+def histogram(counts: Mapping[str, int]) -> str:
+    """`2 a, 7 b`: sorted as strings, as Volcano does, so that equal states give equal texts."""
+    return ", ".join(sorted(f"{count} {name}" for name, count in counts.items()))
+
+
+def role_failed(task: str, role: str) -> str:
+    """What a task says that was not tried because an equal one of its role had failed."""
+    return f"Task {task} with role spec {role} has already predicated failed, skip"
+
+
+def group_sentence(
+    ready: bool,
+    statuses: Mapping[Status, int],
+    minimum: int,
+    pending: Iterable[str],
+    origin: tuple[str, str] | None,
+) -> str:
+    """A PodGroup's sentence: counts by status with the minimum, reasons of pending tasks, one task's own reason."""
+    counts = {STATUS_NAMES[status]: count for status, count in statuses.items() if count}
+    text = f"pod group is {'' if ready else 'not '}ready, {histogram({**counts, 'minAvailable': minimum})}"
+    reasons = Counter(pending)
+    if reasons:
+        text += f"; Pending: {histogram(reasons)}"
+    if origin is not None:
+        text += f". Origin reason is {origin[0]}: {origin[1]}"
+    return text
+
+
+def first_refused(
+    view: View, tasks: np.typing.NDArray[np.int64], errors: Mapping[int, str]
+) -> tuple[str, str] | None:
+    """Name and reason of the first task, by name, that has a reason of its own."""
+    names = view.snapshot.tasks.names
+    refused = [task for task in tasks.tolist() if task in errors]
+    if not refused:
+        return None
+    task = min(refused, key=names.__getitem__)
+    return names[task].partition("/")[2], errors[task]

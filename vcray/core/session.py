@@ -1,0 +1,67 @@
+"""`decide(snapshot, policy) -> Decisions`: one round, pure.
+
+A session opens plugins on a view, runs the configured actions, lets plugins close, and reads the decisions off the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from vcray.core.closing import close
+from vcray.core.decisions import Decisions
+from vcray.core.ledger import Ledger
+from vcray.core.openview import open_view
+from vcray.core.place import Placer
+from vcray.core.policy import Chains, Policy
+from vcray.core.record import Record
+from vcray.core.snapshot import Snapshot
+from vcray.core.view import View
+
+
+@dataclass(slots=True)
+class Carry:
+    """What a caller may keep from one round to the next. Caches only: it never changes a decision."""
+
+    rounds: int = 0
+
+
+Watch = Callable[[str, int], None]
+"""Told `turn` and `commit` with the job, for measurements."""
+
+
+@dataclass(slots=True)
+class Session:
+    """What an action works with."""
+
+    view: View
+    policy: Policy
+    chains: Chains
+    ledger: Ledger
+    placer: Placer
+    record: Record = field(default_factory=Record)
+    watch: Watch | None = None
+
+
+def open_session(snapshot: Snapshot, policy: Policy, watch: Watch | None = None) -> Session:
+    """A session before its first action; for tests and for callers that drive actions themselves."""
+    view, matrix = open_view(snapshot)
+    ledger = Ledger(view, matrix)
+    chains = policy.open(view)
+    return Session(view, policy, chains, ledger, Placer(view, chains, ledger), watch=watch)
+
+
+def decide(snapshot: Snapshot, policy: Policy, carry: Carry | None = None) -> Decisions:
+    """One scheduling round: the same snapshot and policy give the same bytes.
+
+    carry: caches of earlier rounds, updated; None for none."""
+    if carry is not None:
+        carry.rounds += 1
+    return run(open_session(snapshot, policy))
+
+
+def run(session: Session) -> Decisions:
+    """Run the policy's actions on an open session and close it."""
+    for action in session.policy.actions:
+        action.run(session)
+    return close(session.view, session.chains, session.ledger, session.record)
