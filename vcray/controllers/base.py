@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, TypeAlias
+from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import Resource
@@ -163,6 +163,11 @@ class Outcome:
         """A write met a newer object, a failed precondition, or a field of another manager."""
         return not self.ok and self.status == 409 and self.reason != "AlreadyExists"
 
+
+T = TypeVar("T")
+
+Steps: TypeAlias = Generator[Effect, Outcome, T]
+"""Part of a reconciler: effects on the way to a value."""
 
 Effects: TypeAlias = Generator[Effect, Outcome, None]
 """What a reconciler returns."""

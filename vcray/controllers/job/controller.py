@@ -1,0 +1,186 @@
+"""The vcjob controller: requests in, one action of the lifecycle table out.
+
+It remembers delayed actions (see `policies`) and nothing else that counts; parsed jobs are kept by resourceVersion to
+save time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import ClassVar, Final
+
+from vcray.api import names
+from vcray.api.batch import JobAction, JobEvent, JobPhase
+from vcray.api.duration import SECOND, format_duration
+from vcray.api.resources import COMMANDS, JOBS, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES, Resource
+from vcray.controllers import raw
+from vcray.controllers.base import Again, Change, Delete, Effects, Emit, ReconcileError, Request, Seen
+from vcray.controllers.job import events
+from vcray.controllers.job.kill import kill_all, kill_target, target_of
+from vcray.controllers.job.lifecycle import TABLE, Do, step_for
+from vcray.controllers.job.policies import SYNC, Answer, Timers, has_timeouts, resolve
+from vcray.controllers.job.request import CommandRequest, JobRequest
+from vcray.controllers.job.sync import sync_job
+from vcray.controllers.job.turn import Turn
+from vcray.controllers.job.view import JobView, phase_of, pods_of, view_job
+
+_INTERNAL_ACTIONS: Final = (JobAction.SYNC_JOB, JobAction.ENQUEUE_JOB, JobAction.SYNC_QUEUE)
+_NOTICING: Final = (JobPhase.PENDING, JobPhase.RUNNING)
+_MAX_VIEWS: Final = 10_000
+
+
+class JobController:
+    """Keeps pods and PodGroup of every vcjob, and moves the job through its phases."""
+
+    name: ClassVar[str] = "job-controller"
+    watches: ClassVar[tuple[Resource, ...]] = (JOBS, PODS, PODGROUPS, QUEUES, COMMANDS, PRIORITYCLASSES)
+
+    def __init__(self, max_requeue: int = 15) -> None:
+        self.max_requeue = max_requeue
+        self.timers = Timers()
+        self._views: dict[str, tuple[str, JobView | None]] = {}
+
+    def requests(self, change: Change, seen: Seen) -> Iterable[Request]:
+        """See `events` for what each change means."""
+        request: JobRequest | CommandRequest | None = None
+        if change.resource == PODS:
+            request = self._pod_request(change, seen)
+        elif change.resource == JOBS:
+            if change.new is None:
+                self._forget(change)
+            request = events.job_request(change)
+        elif change.resource == PODGROUPS:
+            request = events.podgroup_request(change, seen)
+        elif change.resource == COMMANDS:
+            request = events.command_request(change)
+        elif change.resource == QUEUES:
+            return events.queue_requests(change, seen)
+        return () if request is None else (request,)
+
+    def reconcile(self, request: Request, seen: Seen, now: float) -> Effects:
+        """Carry out a request; one for a job that is gone, or that cannot be read, is dropped."""
+        if isinstance(request, CommandRequest):
+            yield from self._take_command(request, seen)
+        elif isinstance(request, JobRequest):
+            job = self._view(request.namespace, request.job, seen)
+            if job is not None and job.phase in TABLE:
+                yield from self._handle(request, Turn(job, seen, now))
+
+    def gave_up(self, request: Request, seen: Seen, now: float) -> Effects:
+        """A request that failed too often ends its job."""
+        if not isinstance(request, JobRequest):
+            return
+        job = self._view(request.namespace, request.job, seen)
+        if job is None or job.phase not in TABLE:
+            return
+        turn = Turn(job, seen, now)
+        delayed = self.timers.due(request)
+        action = delayed.action if delayed else resolve(request, job).action
+        if delayed:
+            self.timers.drop(request.key, [delayed])
+        message = f"Job failed on action {action} for retry limit reached"
+        yield from turn.event("Normal", "ExecuteAction", message)
+        yield from self._act(turn, JobAction.TERMINATE_JOB.value, request)
+
+    def _pod_request(self, change: Change, seen: Seen) -> JobRequest | None:
+        pod = change.object
+        job = self._view(raw.namespace(pod), raw.text(raw.controller(pod), "name"), seen)
+        request = events.pod_request(change, job, seen)
+        if request is None or job is None or has_timeouts(job) or resolve(request, job) != SYNC:
+            return request
+        # No policy cares: all such events of the job are one request, so that n pods do not cost n * n steps.
+        return JobRequest(namespace=request.namespace, job=request.job)
+
+    def _handle(self, request: JobRequest, turn: Turn) -> Effects:
+        if request.timer:
+            delayed = self.timers.due(request)
+            if delayed is not None and delayed.request.uid in ("", turn.job.uid):
+                yield from self._act(turn, delayed.action, delayed.request)
+                self.timers.drop(request.key, [delayed])
+                self.timers.on_action(delayed.request, delayed.action)
+            return
+        self.timers.on_event(request, turn.seen.get(PODS, request.namespace, request.pod))
+        request, answer = self._answer(request, turn)
+        if answer.delay_s:
+            yield from self._delay(request, answer, turn)
+            return
+        if answer.action not in _INTERNAL_ACTIONS:
+            yield from turn.event("Normal", "ExecuteAction", f"Start to execute action {answer.action} ")
+        yield from self._act(turn, answer.action, request)
+        if answer.action not in _INTERNAL_ACTIONS:
+            self.timers.on_action(request, answer.action)
+
+    def _answer(self, request: JobRequest, turn: Turn) -> tuple[JobRequest, Answer]:
+        """The action of a request. Where that is but a sync, a failed pod whose policy has not acted yet goes first:
+        the event may have been missed, and a sync might end the job for good."""
+        answer = resolve(request, turn.job)
+        if answer != SYNC or turn.job.phase not in _NOTICING or turn.job.deleting:
+            return request, answer
+        for pod in pods_of(turn.job, turn.seen):
+            marked = raw.annotation(pod, names.CONTROLLER_OUT_OF_SYNC)
+            if phase_of(pod) != "Failed" or raw.terminating(pod) or marked:
+                continue
+            missed = events.pod_event(pod, JobEvent.POD_FAILED)
+            due = resolve(missed, turn.job)
+            if due.action == JobAction.RESTART_PARTITION and not missed.partition:
+                continue
+            if not due.delay_s and step_for(turn.job.phase, due.action).do is not Do.SYNC:
+                return missed, due
+        return request, answer
+
+    def _delay(self, request: JobRequest, answer: Answer, turn: Turn) -> Effects:
+        delayed = self.timers.arm(request, answer, turn.now)
+        if delayed is None:
+            return
+        after = format_duration(round(answer.delay_s * SECOND))
+        message = f"Execute action {answer.action} after {after}"
+        yield from turn.event("Normal", "ExecuteAction", message)
+        yield Again(answer.delay_s, replace(request, timer=delayed.serial))
+
+    def _act(self, turn: Turn, action: str, request: JobRequest) -> Effects:
+        step = step_for(turn.job.phase, action)
+        if step.do is Do.SYNC:
+            yield from sync_job(turn, step.then)
+        elif step.do is Do.KILL_TARGET:
+            chosen = target_of(turn, action, request.task, request.pod, request.partition)
+            if chosen is not None:
+                yield from kill_target(turn, chosen, step.then)
+        else:
+            yield from kill_all(turn, step.do is Do.KILL_UNFINISHED, step.then)
+
+    def _take_command(self, request: CommandRequest, seen: Seen) -> Effects:
+        """Delete the command first, so that it acts once at most; then queue its action."""
+        outcome = yield Delete(COMMANDS, request.namespace, request.command, uid=request.command_uid)
+        if outcome.not_found or outcome.conflict:
+            return
+        if not outcome.ok:
+            raise ReconcileError(f"delete Command {request.command}: {outcome.message}", counts=False)
+        job = seen.get(JOBS, request.namespace, request.job)
+        if job is None:
+            return
+        message = f"Start to execute command {request.action}, and clean it up to make sure executed not more than once."
+        yield Emit(JOBS, job, "Normal", "CommandIssued", message)
+        event = JobEvent.COMMAND_ISSUED.value
+        yield Again(
+            0, JobRequest(namespace=request.namespace, job=request.job, event=event, action=request.action)
+        )
+
+    def _view(self, namespace: str, name: str, seen: Seen) -> JobView | None:
+        stored = seen.get(JOBS, namespace, name)
+        if stored is None:
+            return None
+        uid, version = raw.uid(stored), raw.version(stored)
+        known = self._views.get(uid)
+        if known is None or known[0] != version or not version:
+            if len(self._views) >= _MAX_VIEWS:
+                self._views.clear()
+            known = self._views[uid] = (version, view_job(stored))
+        return known[1]
+
+    def _forget(self, change: Change) -> None:
+        gone = change.object
+        key = f"{raw.namespace(gone)}/{raw.name(gone)}"
+        waiting = self.timers.jobs.get(key, {})
+        self.timers.drop(key, [item for item in waiting.values() if item.request.uid in ("", raw.uid(gone))])
+        self._views.pop(raw.uid(gone), None)

@@ -1,0 +1,113 @@
+"""One turn of the job controller: the job as it now stands, and the ways to write to it.
+
+A turn may write the object more than once (first the phase, then the counters); it carries the newest answer along, so
+that each write starts from the resourceVersion of the one before. A write that meets a newer object fails the turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from vcray.api.meta import JsonValue
+from vcray.api.resources import JOBS
+from vcray.controllers.base import (
+    Effects,
+    Emit,
+    EventType,
+    Outcome,
+    Patch,
+    ReconcileError,
+    Seen,
+    UpdateStatus,
+)
+from vcray.controllers.job.status import Status, status_of, with_status
+from vcray.controllers.job.view import JobView, view_job
+from vcray.controllers.jobplugins.base import JobPlugin, find_plugin
+
+
+class Turn:
+    """`job` and `status` are what the next write starts from."""
+
+    def __init__(self, job: JobView, seen: Seen, now: float) -> None:
+        self.job = job
+        self.seen = seen
+        self.now = now
+        self.status = status_of(job)
+
+    def event(self, kind: EventType, reason: str, message: str) -> Effects:
+        """Record an event on the job."""
+        yield Emit(JOBS, self.job.raw, kind, reason, message)
+
+    def write_status(self, status: Status) -> Effects:
+        """Write the status; a job that is gone by now needs none. Raises ReconcileError."""
+        outcome = yield UpdateStatus(JOBS, with_status(self.job, status))
+        if not outcome.not_found:
+            self._took(outcome, "update the status")
+        self.status = status
+
+    def patch_job(self, patch: list[JsonValue]) -> Effects:
+        """Change the job itself by JSON patch; the status in memory stays. Raises ReconcileError."""
+        outcome = yield Patch(JOBS, self.job.namespace, self.job.name, patch, "json")
+        self._took(outcome, "update the job")
+
+    def mark(self, key: str, value: str | None) -> None:
+        """Note in memory that the job has set something up (None: no longer); the next status write stores it."""
+        controlled = {name: item for name, item in self.status.controlled.items() if name != key}
+        if value is not None:
+            controlled[key] = value
+        self.status = replace(self.status, controlled=controlled)
+
+    def plugins(self) -> Iterable[tuple[str, JobPlugin]]:
+        """The job's plugins by name, in alphabetical order. ReconcileError when one is unknown."""
+        for name, arguments in sorted(self.job.spec.plugins.items()):
+            found = find_plugin(name)
+            if found is None:
+                raise ReconcileError(f"failed to get plugin {name}")
+            yield name, found(arguments)
+
+    def _took(self, outcome: Outcome, doing: str) -> None:
+        if not outcome.ok:
+            raise ReconcileError(f"{doing} of {self.job.namespace}/{self.job.name}: {outcome.message}")
+        if outcome.object is not None:
+            self.job = view_job(outcome.object) or self.job
+
+
+def plugin_mark(name: str) -> str:
+    """Key in controlledResources that a plugin leaves."""
+    return f"plugin-{name}"
+
+
+def run_job_add(turn: Turn) -> Effects:
+    """Let the plugins make their objects, each until it succeeded once."""
+    try:
+        for name, plugin in turn.plugins():
+            if turn.status.controlled.get(plugin_mark(name)) != name:
+                yield from plugin.on_job_add(turn.job)
+                if plugin.leaves_mark:
+                    turn.mark(plugin_mark(name), name)
+    except ReconcileError as error:
+        message = f"Execute plugin when job add failed, err: {error}"
+        yield from turn.event("Warning", "PluginError", message)
+        raise
+
+
+def run_job_update(turn: Turn) -> Effects:
+    """Let the plugins bring their objects up to date."""
+    try:
+        for _, plugin in turn.plugins():
+            yield from plugin.on_job_update(turn.job)
+    except ReconcileError as error:
+        message = f"Execute plugin when job add failed, err: {error}"
+        yield from turn.event("Warning", "PluginError", message)
+        raise
+
+
+def run_job_delete(turn: Turn) -> Effects:
+    """Let the plugins that have set up something take it away."""
+    for name, arguments in sorted(turn.job.spec.plugins.items()):
+        found = find_plugin(name)
+        if found is None or turn.status.controlled.get(plugin_mark(name)) != name:
+            continue
+        yield from found(arguments).on_job_delete(turn.job)
+        turn.mark(plugin_mark(name), None)
