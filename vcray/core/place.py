@@ -18,7 +18,6 @@ from vcray.core.merge import NONE, merge
 from vcray.core.policy import Chains
 from vcray.core.reasons import explain
 from vcray.core.rows import Layout, OneRow
-from vcray.core.tables import MISSING
 from vcray.core.view import Shape, View
 
 
@@ -96,6 +95,8 @@ class Placer:
     def _propose(self, group: GroupKeys, m: int) -> list[int]:
         """Picks that stay valid while placed one after the other; at least one when any node is feasible."""
         cls = group.cls
+        if not len(group.key):
+            return []
         if self.chains.domains:
             keys, added, cut = self._with_terms(group)
         else:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, cast
 
+import numpy as np
+
 from vcray.config.scheduler import PluginConfig, SchedulerConfig
 from vcray.core.action import Action
 from vcray.core.arrays import Bool, Int
