@@ -12,6 +12,7 @@ from typing import Any
 from tests.oracle.facts import Amounts, Cluster, Node, Object, Pod
 
 HOSTNAME = "kubernetes.io/hostname"
+CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
 def fits(request: Amounts, available: Amounts) -> bool:
@@ -28,8 +29,7 @@ def feasible(cluster: Cluster, arguments: Object, pod: Pod, node: Node) -> bool:
 
     if pod.held or node.allocatable.get("pods", 0) <= len(node.pods):
         return False
-    cordon = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
-    if node.unschedulable and not tolerated(cordon, pod):
+    if node.unschedulable and not tolerated(CORDON, pod):
         return False
     if on("NodeAffinity") and not node_affinity(pod, node):
         return False
@@ -44,6 +44,14 @@ def feasible(cluster: Cluster, arguments: Object, pod: Pod, node: Node) -> bool:
     ):
         return False
     return not on("PodTopologySpread") or spread(cluster, pod, node)
+
+
+def reachable(pod: Pod, node: Node) -> bool:
+    """Could the pod ever run there, were the node empty? By the rules of node objects, whatever is configured."""
+    if node.unschedulable and not tolerated(CORDON, pod):
+        return False
+    room = all(pod.request.get(name, 0) <= node.allocatable.get(name, 0) for name in pod.request)
+    return room and node_affinity(pod, node) and not untolerated(pod, node)
 
 
 def expression_holds(expression: Object, labels: dict[str, str]) -> bool:

@@ -61,7 +61,6 @@ class Scheduler:
     conf: Object
     seed: int
     bound: dict[str, str] = field(default_factory=dict)
-    admitted_now: set[str] = field(default_factory=set)
     failed_roles: dict[str, set[str]] = field(default_factory=dict)
 
     def run(self) -> Outcome:
@@ -175,7 +174,7 @@ class Scheduler:
             for plugin in tier:
                 arguments = plugin.get("arguments") or {}
                 if plugin["name"] == "overcommit":
-                    vote = shares.overcommit_admits(self.cluster, arguments, self.admitted_now, job)
+                    vote = shares.overcommit_admits(self.cluster, arguments, job)
                 elif plugin["name"] == "proportion":
                     vote = shares.proportion_admits(self.cluster, self.share[job.queue], job)
                 else:
@@ -189,7 +188,6 @@ class Scheduler:
 
     def admit(self, job: Job) -> None:
         job.phase = "Inqueue"
-        self.admitted_now.add(job.id)
         if job.min_resources is not None:
             share = self.share[job.queue]
             share.admitted = plus(share.admitted, shares.deduct(job.min_resources, job.gated_request()))
@@ -355,12 +353,15 @@ class Scheduler:
     def phase(self, job: Job) -> str:
         if job.count("Running") and self.reported_unschedulable(job):
             return "Unknown"
-        leaving = sum(pod.status == "Releasing" and bool(pod.node) for pod in job.pods)
-        started = job.count("Running", "Bound", *FINISHED) + leaving
+        started = job.count("Running", "Bound", *FINISHED) + self.leaving(job)
         if started >= job.min_available:
             present = job.count("Pending", "Pipelined", *BEING_PLACED)
             return "Completed" if started == job.count(*FINISHED) and not present else "Running"
         return "Inqueue" if job.phase == "Inqueue" else "Pending"
+
+    def leaving(self, job: Job) -> int:
+        """Terminating members that still hold room on a node of the session."""
+        return sum(pod.status == "Releasing" and pod.node in self.cluster.nodes for pod in job.pods)
 
     def reported_unschedulable(self, job: Job) -> bool:
         """Whether gang's close sets the condition Unschedulable."""
@@ -368,19 +369,19 @@ class Scheduler:
             return False
         if not job.pods or self.is_ready(job):
             return False
-        leaving = sum(pod.status == "Releasing" and bool(pod.node) for pod in job.pods)
+        leaving = self.leaving(job)
         started = job.count("Running", "Bound", *FINISHED) + leaving
         only_leaving = leaving and not job.count("Pending", "Pipelined")
         return not (only_leaving and started >= job.min_available)
 
     def queue_allocated(self) -> dict[str, Amounts]:
-        """Own jobs, and for every ancestor those of its descendants, if there is a root."""
+        """Own jobs, and for every ancestor that exists those of its descendants."""
         sums: dict[str, Amounts] = {name: {} for name in self.cluster.queues}
         for name, queue in self.cluster.queues.items():
             own = total_of(job.allocated() for job in shares.jobs_of(self.cluster, queue))
             holders, above = [name], queue
-            while "root" in self.cluster.queues and above.name != "root":
-                if above.parent not in self.cluster.queues or above.parent in holders:
+            while above.name != "root" and above.parent in self.cluster.queues:
+                if above.parent in holders:
                     break
                 above = self.cluster.queues[above.parent]
                 holders.append(above.name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
+from tests.oracle import filters
 from tests.oracle.facts import Amounts, Cluster, Job, Object, Queue, minus, plus, positive, total_of
 
 EPSILON = 0.1
@@ -90,8 +91,7 @@ def real_capability(total: Amounts, reserved: Amounts, queue: Queue) -> Amounts:
 def admitted_at_open(job: Job) -> Amounts:
     """What an admitted job still holds back: minResources without what it has and without gated pods."""
     minimum = job.min_resources or {}
-    started = job.count("Bound", "Binding", "Running", "Allocated") >= job.min_available
-    if job.phase == "Inqueue" or (job.phase == "Running" and started):
+    if job.phase == "Inqueue" or (job.phase == "Running" and has_started(job)):
         left = positive(minus(minimum, job.allocated()))
         return deduct({name: left[name] for name in minimum}, job.gated_request())
     return {}
@@ -164,30 +164,48 @@ def proportion_admits(cluster: Cluster, share: Share, job: Job) -> bool:
     )
 
 
-def overcommit_admits(cluster: Cluster, arguments: Object, admitted_now: set[str], job: Job) -> bool:
-    """Is there room for the job's minResources in the cluster, as overcommitted by the factor? An Inqueue group holds
-    room only against groups of equal or lower priority, and only where its pods could run."""
+def overcommit_admits(cluster: Cluster, arguments: Object, job: Job) -> bool:
+    """Is there room for the job's minResources in the cluster, as overcommitted by the factor?
+
+    An Inqueue group holds room only against groups of equal or lower priority; groups that could run on the same nodes
+    hold no more of a dimension together than these nodes have."""
     factor = arguments.get("overcommit-factor", 1.2)
     if not isinstance(factor, int | float) or factor < 1:
         factor = 1.2
-    used = total_of(node.used() for node in cluster.nodes.values())
-    room = {name: value * factor - used.get(name, 0) for name, value in cluster_total(cluster).items()}
     held: Amounts = {}
+    waiting: dict[frozenset[str], Amounts] = {}
     for other in cluster.jobs.values():
-        if other.min_resources is not None:
-            held = plus(held, held_by(other, admitted_now, job))
+        minimum = other.min_resources or {}
+        if other.phase == "Inqueue" and other.priority >= job.priority:
+            places = frozenset(could_run_on(cluster, other))
+            asked = deduct(minimum, other.gated_request())
+            waiting[places] = plus(waiting.get(places, {}), asked)
+        elif other.phase == "Running" and has_started(other):
+            left = positive(minus(minimum, other.allocated()))
+            held = plus(held, deduct({name: left[name] for name in minimum}, other.gated_request()))
+    for places, sums in waiting.items():
+        limit = room(cluster, places, factor)
+        held = plus(held, {name: min(value, max(limit.get(name, 0), 0)) for name, value in sums.items()})
     asked = job.min_resources or {}
-    return within(plus(held, asked), room, asked)
+    return within(plus(held, asked), room(cluster, frozenset(cluster.nodes), factor), asked)
 
 
-def held_by(other: Job, admitted_now: set[str], job: Job) -> Amounts:
-    minimum = other.min_resources or {}
-    if other.phase == "Inqueue":
-        if other.priority < job.priority:
-            return {}
-        return deduct(minimum, other.gated_request())
-    started = other.count("Bound", "Binding", "Running", "Allocated") >= other.min_available
-    if other.phase == "Running" and started:
-        left = positive(minus(minimum, other.allocated()))
-        return deduct({name: left[name] for name in minimum}, other.gated_request())
-    return {}
+def room(cluster: Cluster, places: frozenset[str], factor: float) -> Amounts:
+    """Total of some nodes times the factor, without what is used there."""
+    some = Cluster(nodes={name: node for name, node in cluster.nodes.items() if name in places})
+    used = total_of(node.used() for node in some.nodes.values())
+    return {name: value * factor - used.get(name, 0) for name, value in cluster_total(some).items()}
+
+
+def could_run_on(cluster: Cluster, job: Job) -> list[str]:
+    """Nodes that would take a waiting pod of the job if they were empty; all while it has none."""
+    pods = [pod for pod in job.pods if pod.status == "Pending"]
+    return [
+        name
+        for name, node in cluster.nodes.items()
+        if not pods or any(filters.reachable(pod, node) for pod in pods)
+    ]
+
+
+def has_started(job: Job) -> bool:
+    return job.count("Bound", "Binding", "Running", "Allocated") >= job.min_available
