@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from vcray.api.resources import Resource
 from vcray.cluster import rest
@@ -65,7 +65,7 @@ class InProcessTransport:
         self.requests += 1
         return rest.handle(self.store, method, path, query or {}, body, content_type, self._user_agent)
 
-    async def stream(self, path: str, query: Query | None = None) -> AsyncIterator[bytes]:
+    async def stream(self, path: str, query: Query | None = None) -> AsyncGenerator[bytes, None]:
         """The lines of a watch until it is closed, disconnected, or its timeoutSeconds are over."""
         self._require_available()
         asked = query or {}
@@ -88,7 +88,7 @@ class InProcessTransport:
         finally:
             self.delivery.close(watcher)
 
-    async def _lines(self, watcher: Watcher, query: Query) -> AsyncIterator[bytes]:
+    async def _lines(self, watcher: Watcher, query: Query) -> AsyncGenerator[bytes, None]:
         seconds = float(query.get("timeoutSeconds") or 0)
         bookmarks = query.get("allowWatchBookmarks") == "true"
         loop = asyncio.get_running_loop()

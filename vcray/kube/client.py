@@ -26,6 +26,8 @@ Raw = msgspec.Raw
 
 PAGE_SIZE = 500
 MODIFY_ATTEMPTS = 8
+THROTTLE_ATTEMPTS = 4
+LONGEST_THROTTLE = 10.0
 
 
 class PatchType(StrEnum):
@@ -90,9 +92,14 @@ class KubeClient:
         body: JsonValue = None,
         content_type: str = JSON,
     ) -> bytes:
-        """Send one request and return the body of its 2xx answer."""
+        """Send one request and return the body of its 2xx answer. A throttled one waits as told and tries again."""
         data = None if body is None else msgspec.json.encode(body)
         response = await self.transport.request(method, path, query, data, content_type)
+        for _ in range(THROTTLE_ATTEMPTS):
+            if response.status != 429 or not response.headers.get("retry-after", "").isdigit():
+                break
+            await self.sleep(min(float(response.headers["retry-after"]), LONGEST_THROTTLE))
+            response = await self.transport.request(method, path, query, data, content_type)
         if not response.ok:
             raise error_of(method, path, self.transport.address, response)
         return response.body

@@ -6,7 +6,7 @@ kube-apiserver from the in-memory store.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -51,7 +51,7 @@ class Transport(Protocol):
         content_type: str = JSON,
     ) -> Response: ...
 
-    def stream(self, path: str, query: Query | None = None) -> AsyncIterator[bytes]:
+    def stream(self, path: str, query: Query | None = None) -> AsyncGenerator[bytes, None]:
         """The lines of a watch, each one JSON document without its line end."""
 
     async def close(self) -> None:
