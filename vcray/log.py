@@ -48,10 +48,11 @@ def _quote(value: object) -> str:
 
 
 class _Format(logging.Formatter):
-    converter = time.gmtime
-
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(area)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        return time.strftime(datefmt or "", time.gmtime(record.created))
 
     def format(self, record: logging.LogRecord) -> str:
         record.area = record.name.removeprefix(f"{ROOT}.")

@@ -12,6 +12,7 @@ import contextlib
 from collections.abc import Iterable
 from time import perf_counter
 
+from vcray.actors.gauges import RoundGauges
 from vcray.actors.messages import (
     Accepted,
     Changed,
@@ -28,7 +29,7 @@ from vcray.actors.messages import (
 from vcray.actors.novelty import Novelty
 from vcray.actors.runtime import Handle, Time
 from vcray.cache.merge import Merge
-from vcray.config import scheduler as scheduler_config
+from vcray.config.scheduler import load_scheduler_config
 from vcray.core.decisions import Decisions
 from vcray.core.policy import Policy, build_policy
 from vcray.core.session import Carry, decide
@@ -38,13 +39,14 @@ from vcray.errors import ConfigError
 from vcray.foresight.recovery import complete, half_bound, take_back
 from vcray.log import get_logger
 from vcray.metrics import Metrics
-from vcray.registry import Registry
+from vcray.registry import ACTIONS, PLUGINS, Registry
 
 log = get_logger("coordinator")
 
 
 class Coordinator:
-    """The sequencer of rounds. `waits_for` are the resources whose first list must be in before the first round."""
+    """The sequencer of rounds. `waits_for` are the (resource, shard) pairs whose first list must be in before the
+    first round."""
 
     def __init__(
         self,
@@ -54,7 +56,7 @@ class Coordinator:
         binder: Handle,
         time: Time,
         metrics: Metrics,
-        waits_for: Iterable[str],
+        waits_for: Iterable[tuple[str, int]],
         seed: int = 0,
         coalesce_s: float = 0.005,
         manual: bool = False,
@@ -71,6 +73,7 @@ class Coordinator:
         self._manual = manual
         self._carry = Carry()
         self._novelty = Novelty()
+        self._gauges = RoundGauges(metrics)
         self._suspects: set[str] | None = None  # None: look at every gang, as after a start
         self._dirty = asyncio.Event()
         self._loop: asyncio.Task[None] | None = None
@@ -91,8 +94,8 @@ class Coordinator:
             case Changed(delta=delta):
                 self._merge.apply(delta)
                 self._dirty.set()
-            case Synced(resource=resource):
-                self._unsynced.discard(resource)
+            case Synced(resource=resource, shard=shard):
+                self._unsynced.discard((resource, shard))
                 self._dirty.set()
             case Reconfigure(text=text):
                 return self._reconfigure(text)
@@ -136,7 +139,7 @@ class Coordinator:
         self._metrics.session_latency.observe((opened - started) * 1000)
         self._metrics.decide_latency.observe((decided - opened) * 1000)
         self._merge.assume(decisions.commits, self._time.now())
-        self._metrics.report(snapshot, decisions)
+        self._gauges.show(snapshot, decisions)
         return self._novelty.keep(decisions), _limits(snapshot, decisions)
 
     def _snapshot(self) -> Snapshot:
@@ -194,15 +197,23 @@ class Coordinator:
 
     def _reconfigure(self, text: str) -> Accepted:
         try:
-            config, problems = scheduler_config.load(text)
-            self._policy = build_policy(config, self._registry)
+            policy = policy_from(text, self._registry)
         except ConfigError as error:
             for problem in error.problems:
                 self._metrics.config_problems.labels(code=problem.code).inc()
             return Accepted(False, tuple(map(str, error.problems)))
+        for problem in policy.problems:
+            self._metrics.config_problems.labels(code=problem.code).inc()
+        self._policy = policy
         self._carry = Carry()
         self._dirty.set()
-        return Accepted(True, tuple(map(str, problems)))
+        return Accepted(True, tuple(map(str, policy.problems)))
+
+
+def policy_from(text: str, registry: Registry) -> Policy:
+    """The policy of a volcano-scheduler.conf. ConfigError when it cannot be used; what was skipped is in its problems."""
+    config = load_scheduler_config(text, registry.names(ACTIONS), registry.names(PLUGINS))
+    return build_policy(config, registry)
 
 
 def in_flight(snapshot: Snapshot) -> tuple[str, ...]:

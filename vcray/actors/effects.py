@@ -24,7 +24,7 @@ from vcray.controllers.base import (
 from vcray.errors import VcrayError
 from vcray.kube.client import KubeClient, PatchType, Propagation
 from vcray.kube.errors import ApiError
-from vcray.kube.events import EventRecorder
+from vcray.kube.events import EventRecorder, involved_of
 
 _PATCHES = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchType.STRATEGIC}
 
@@ -117,18 +117,10 @@ class EffectRunner:
         )
 
     async def _emit(self, effect: Emit) -> None:
-        metadata = effect.object.get("metadata")
-        metadata = metadata if isinstance(metadata, dict) else {}
+        head = {"apiVersion": effect.resource.api_version, "kind": effect.resource.kind}
         try:
-            await self._events.emit(
-                effect.resource,
-                str(metadata.get("namespace") or "") or None,
-                str(metadata.get("name") or ""),
-                str(metadata.get("uid") or ""),
-                effect.type,
-                effect.reason,
-                effect.message,
-            )
+            about = involved_of({**head, **effect.object})
+            await self._events.record(about, effect.type, effect.reason, effect.message)
         except VcrayError:
             return  # an event is a courtesy: losing one changes nothing
 

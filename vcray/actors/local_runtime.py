@@ -1,19 +1,20 @@
 """All actors in one asyncio loop: tests, `vcray sim`, small clusters, life without a Ray head.
 
 Each actor has a bounded mailbox and one task that serves it, so an actor never runs twice at once. With `frames` every
-message is packed and unpacked on the way, which proves that it could have crossed a process. `quiet` waits until nothing
-moves any more: the manual-round mode of scenarios rests on it.
+message is packed and unpacked on the way, which proves that it could have crossed a process. `Activity.quiet` waits until
+nothing moves any more: the manual-round mode of scenarios rests on it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from vcray.actors.messages import Message, pack, unpack
 from vcray.actors.runtime import Actor, Crash, Handle, Statistics, Time
 from vcray.actors.timekeeping import WallTime
+from vcray.kube.transport import JSON, Query, Response, Transport
 from vcray.log import get_logger
 
 log = get_logger("runtime")
@@ -21,6 +22,61 @@ log = get_logger("runtime")
 QUIET_TURNS = 40
 """Turns of the loop without any activity after which in-process work is taken to be at rest: more than the longest
 chain of awaits between two activities (a request through the client, a watch line, a mailbox)."""
+
+
+class Activity:
+    """Grows with every message, answer and request of all runtimes that share it: what `quiet` watches."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def note(self) -> None:
+        """Something moved."""
+        self.count += 1
+
+    async def quiet(self) -> None:
+        """Wait until nothing has moved for `QUIET_TURNS` turns of the loop. Only for in-process transports, where
+        every answer comes without real waiting."""
+        still, seen = 0, self.count
+        while still < QUIET_TURNS:
+            await asyncio.sleep(0)
+            still = still + 1 if self.count == seen else 0
+            seen = self.count
+
+
+class ActiveTransport:
+    """A transport that notes each request and each line of a watch."""
+
+    def __init__(self, transport: Transport, activity: Activity) -> None:
+        self._transport = transport
+        self._activity = activity
+
+    @property
+    def address(self) -> str:
+        return self._transport.address
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: Query | None = None,
+        body: bytes | None = None,
+        content_type: str = JSON,
+    ) -> Response:
+        self._activity.note()
+        try:
+            return await self._transport.request(method, path, query, body, content_type)
+        finally:
+            self._activity.note()
+
+    async def stream(self, path: str, query: Query | None = None) -> AsyncGenerator[bytes, None]:
+        async with contextlib.aclosing(self._transport.stream(path, query)) as lines:
+            async for line in lines:
+                self._activity.note()
+                yield line
+
+    async def close(self) -> None:
+        await self._transport.close()
 
 
 class _Mail:
@@ -55,11 +111,11 @@ class LocalHandle:
         return self._actor
 
     async def send(self, message: Message) -> None:
-        self._runtime.activity += 1
+        self._runtime.activity.note()
         await self._mail.put(_Mail(self._runtime.carry(message), None))
 
     async def ask(self, message: Message) -> Message | None:
-        self._runtime.activity += 1
+        self._runtime.activity.note()
         answer: asyncio.Future[Message | None] = asyncio.get_running_loop().create_future()
         await self._mail.put(_Mail(self._runtime.carry(message), answer))
         return await answer
@@ -94,7 +150,7 @@ class LocalHandle:
                     mail.answer.cancel()
                 raise
             finally:
-                self._runtime.activity += 1
+                self._runtime.activity.note()
 
     async def _serve_one(self, mail: _Mail) -> None:
         try:
@@ -121,13 +177,14 @@ class LocalHandle:
 class LocalRuntime:
     """The runtime protocol in one loop."""
 
-    def __init__(self, time: Time | None = None, frames: bool = False) -> None:
+    def __init__(
+        self, time: Time | None = None, frames: bool = False, activity: Activity | None = None
+    ) -> None:
         self._time: Time = time or WallTime()
         self._frames = frames
         self._handles: dict[str, LocalHandle] = {}
         self._background: list[asyncio.Task[None]] = []
-        self.activity = 0
-        """Grows with every message, answer and request: what `quiet` watches."""
+        self.activity = activity or Activity()
 
     @property
     def time(self) -> Time:
@@ -165,16 +222,6 @@ class LocalRuntime:
                 log.exception("background work failed", work=name)
             await self._time.sleep(delay)
             delay = min(30.0, delay * 2)
-
-    async def quiet(self) -> None:
-        """Wait until nothing has moved for `QUIET_TURNS` turns of the loop. Only for in-process transports, where
-        every answer comes without real waiting."""
-        still = 0
-        seen = self.activity
-        while still < QUIET_TURNS:
-            await asyncio.sleep(0)
-            still = still + 1 if self.activity == seen else 0
-            seen = self.activity
 
     async def stop(self) -> None:
         for task in self._background:

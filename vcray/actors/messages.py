@@ -46,28 +46,37 @@ class ObjectChange(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PodChanges(Frame, frozen=True, tag=True):
-    """Watcher or router -> cache shard."""
+    """Watcher -> router."""
 
     changes: tuple[PodChange, ...]
 
 
 class NodeChanges(Frame, frozen=True, tag=True):
-    """Watcher or router -> cache shard."""
+    """Watcher -> router."""
 
     changes: tuple[NodeChange, ...]
 
 
 class ObjectChanges(Frame, frozen=True, tag=True):
-    """Watcher -> cluster shard, controller host; `resource` is `plural.group`."""
+    """Watcher -> router, controller host; `resource` is `plural.group`."""
 
     resource: str
     changes: tuple[ObjectChange, ...]
 
 
+class ShardChanges(Frame, frozen=True, tag=True):
+    """Router -> one cache shard; order within a kind is the order of the watch."""
+
+    pods: tuple[PodChange, ...] = ()
+    nodes: tuple[NodeChange, ...] = ()
+    objects: tuple[ObjectChange, ...] = ()
+
+
 class Synced(Frame, frozen=True, tag=True):
-    """Watcher -> whoever it feeds: the first list of `resource` has been delivered."""
+    """The first list of `resource` has been delivered; `shard` is the cache shard that passes it on, -1 at the source."""
 
     resource: str
+    shard: int = -1
 
 
 class Changed(Frame, frozen=True, tag=True):
@@ -149,6 +158,7 @@ Message = (
     PodChanges
     | NodeChanges
     | ObjectChanges
+    | ShardChanges
     | Synced
     | Changed
     | Round

@@ -20,7 +20,7 @@ from vcray.core.tables import PHASE_NAMES
 from vcray.errors import VcrayError
 from vcray.kube.client import KubeClient, PatchType
 from vcray.kube.errors import Conflict, NotFound
-from vcray.kube.events import EventRecorder
+from vcray.kube.events import EventRecorder, Involved
 from vcray.log import get_logger
 
 log = get_logger("binder")
@@ -115,9 +115,8 @@ class StatusWriter:
     async def _event(self, event: Event) -> None:
         namespace, _, name = event.name.rpartition("/")
         resource = _KINDS[event.kind]
-        await self._events.emit(
-            resource, namespace or None, name, event.uid, event.type, event.reason, event.message
-        )
+        about = Involved(resource.api_version, resource.kind, namespace, name, event.uid)
+        await self._events.record(about, event.type, event.reason, event.message)
 
     async def _queue(self, update: QueueUpdate) -> None:
         allocated: JsonObject = dict(resource_list(dict(update.allocated)))

@@ -64,9 +64,7 @@ def _counts(snapshot: Snapshot) -> dict[Status, np.ndarray[tuple[int], np.dtype[
     }
 
 
-def _half_bound(
-    snapshot: Snapshot, counts: dict[Status, np.ndarray[tuple[int], np.dtype[np.int64]]]
-) -> Bool:
+def _half_bound(snapshot: Snapshot, counts: dict[Status, np.ndarray[tuple[int], np.dtype[np.int64]]]) -> Bool:
     bound = counts[Status.BOUND]
     ran = counts[Status.RUNNING] + counts[Status.SUCCEEDED] + counts[Status.FAILED]
     in_flight = counts[Status.BINDING] + counts[Status.RELEASING]

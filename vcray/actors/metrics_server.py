@@ -1,0 +1,53 @@
+"""`/metrics` for Prometheus and `/healthz`, over HTTP on loopback unless told otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aiohttp import web
+
+from vcray.errors import ConfigError, Problem
+from vcray.metrics import CONTENT_TYPE, Metrics
+
+
+class MetricsServer:
+    """Serves what a `Metrics` holds. `refresh` is called before each answer, `healthy` says why not (empty: all well)."""
+
+    def __init__(self, metrics: Metrics, refresh: Callable[[], None], healthy: Callable[[], str]) -> None:
+        self._metrics = metrics
+        self._refresh = refresh
+        self._healthy = healthy
+        self._runner: web.AppRunner | None = None
+        self.port = 0
+
+    async def start(self, address: str, port: int) -> None:
+        """Listen; port 0 picks a free one (`self.port` tells). ConfigError when the port cannot be had."""
+        app = web.Application()
+        app.router.add_get("/metrics", self._answer_metrics)
+        app.router.add_get("/healthz", self._answer_health)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, address, port)
+        try:
+            await site.start()
+        except OSError as error:
+            await self.stop()
+            why = error.strerror or str(error)
+            raise ConfigError(
+                Problem("VC0502", "metrics_port", f"cannot listen on {address}:{port}: {why}; choose another")
+            ) from error
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        """Close the port."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _answer_metrics(self, _: web.Request) -> web.Response:
+        self._refresh()
+        return web.Response(body=self._metrics.expose(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def _answer_health(self, _: web.Request) -> web.Response:
+        why = self._healthy()
+        return web.Response(text=why or "ok", status=500 if why else 200)

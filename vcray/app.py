@@ -1,0 +1,250 @@
+"""The composition root: the only place that knows concrete classes.
+
+A `ControlPlane` is a scheduler and controllers on one API server. Each half has a runtime of its own, so that either can be
+stopped as a crash would stop it and started anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from vcray.actors.binder import Binder
+from vcray.actors.coordinator import Coordinator, policy_from
+from vcray.actors.local_runtime import ActiveTransport, Activity, LocalRuntime
+from vcray.actors.messages import Accepted, Reconfigure, Round, RoundDone
+from vcray.actors.reconciler import ControllerHost
+from vcray.actors.runtime import Handle, Time
+from vcray.actors.shards import RouterActor, ShardActor, sources
+from vcray.actors.status_writer import StatusWriter
+from vcray.actors.timekeeping import WallTime
+from vcray.actors.watcher import AnyWatch, Watcher
+from vcray.api.resources import (
+    NAMESPACES,
+    NODES,
+    PERSISTENTVOLUMECLAIMS,
+    PODGROUPS,
+    PODS,
+    PRIORITYCLASSES,
+    QUEUES,
+    REPLICASETS,
+    REPLICATIONCONTROLLERS,
+    SERVICES,
+    STATEFULSETS,
+    STORAGECLASSES,
+    Resource,
+)
+from vcray.cache.merge import Merge
+from vcray.cache.shard import CacheShard, Router
+from vcray.config.scheduler import DEFAULT_CONF
+from vcray.config.settings import Settings
+from vcray.controllers.base import Controller
+from vcray.controllers.job.controller import JobController
+from vcray.controllers.podgroup import PodGroupController
+from vcray.controllers.queue import QueueController, initial_queues
+from vcray.core.decisions import Decisions
+from vcray.errors import Problem, ServerError, VcrayError
+from vcray.kube.client import KubeClient
+from vcray.kube.errors import AlreadyExists, ResourceMissing
+from vcray.kube.events import EventRecorder, Involved
+from vcray.kube.transport import Transport
+from vcray.kube.watch import watch_nodes, watch_objects, watch_pods
+from vcray.log import get_logger
+from vcray.metrics import Metrics
+from vcray.registry import discover
+from vcray.sim.world import World
+
+log = get_logger("app")
+
+CLUSTER_RESOURCES: tuple[Resource, ...] = (
+    PODGROUPS,
+    QUEUES,
+    PRIORITYCLASSES,
+    PERSISTENTVOLUMECLAIMS,
+    STORAGECLASSES,
+    NAMESPACES,
+    SERVICES,
+    REPLICASETS,
+    REPLICATIONCONTROLLERS,
+    STATEFULSETS,
+)
+"""What the scheduler reads besides pods and nodes."""
+
+SCHEDULER, CONTROLLERS = "scheduler", "controllers"
+
+
+@dataclass(slots=True)
+class _Half:
+    """One component: its runtime and what must be stopped with it."""
+
+    runtime: LocalRuntime
+    client: KubeClient
+
+
+class ControlPlane:
+    """Scheduler and controllers on one API server. `manual`: rounds run only by `round()`."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        settings: Settings | None = None,
+        scheduler_conf: str | None = None,
+        time: Time | None = None,
+        activity: Activity | None = None,
+        manual: bool = False,
+        frames: bool = False,
+    ) -> None:
+        self.settings = settings or Settings()
+        self.time: Time = time or WallTime()
+        self.activity = activity or Activity()
+        self.metrics = Metrics()
+        self._transport = ActiveTransport(transport, self.activity)
+        self._manual = manual
+        self._frames = frames
+        self._registry = discover()
+        self._conf = DEFAULT_CONF if scheduler_conf is None else scheduler_conf
+        self.policy = policy_from(self._conf, self._registry)
+        self._halves: dict[str, _Half] = {}
+
+    # -- life -------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Create the queues that must exist, then start both halves."""
+        await self.ensure_queues()
+        await self.start_component(CONTROLLERS)
+        await self.start_component(SCHEDULER)
+
+    async def stop(self) -> None:
+        """Stop both halves; nothing is lost, since all truth is in the API server."""
+        for name in list(self._halves):
+            await self.stop_component(name)
+
+    async def start_component(self, name: str) -> None:
+        """Start `scheduler` or `controllers`; it knows only what the API server tells."""
+        runtime = LocalRuntime(self.time, self._frames, self.activity)
+        client = KubeClient(self._transport, f"vcray-{name}", sleep=self.time.sleep)
+        self._halves[name] = _Half(runtime, client)
+        await (self._start_scheduler if name == SCHEDULER else self._start_controllers)(runtime, client)
+
+    async def stop_component(self, name: str) -> None:
+        """Stop a half without a word, as a crash would."""
+        await self._halves.pop(name).runtime.stop()
+
+    def handles(self) -> list[Handle]:
+        """All running actors."""
+        return [handle for half in self._halves.values() for handle in half.runtime.handles()]
+
+    async def round(self) -> Decisions:
+        """One whole round now, its writes done; the scheduler must run in manual mode."""
+        half = self._halves.get(SCHEDULER)
+        if half is None:
+            return Decisions(0)
+        answer = await half.runtime.handle("coordinator").ask(Round())
+        assert isinstance(answer, RoundDone)
+        return answer.decisions
+
+    async def reconfigure(self, text: str) -> Accepted:
+        """Put a new configuration in force, or keep the last good one."""
+        answer = await self._halves[SCHEDULER].runtime.handle("coordinator").ask(Reconfigure(text))
+        assert isinstance(answer, Accepted)
+        if answer.in_force:
+            self._conf = text
+        return answer
+
+    async def tell(self, problems: Sequence[str]) -> None:
+        """Say on the root queue what is wrong with the configuration."""
+        recorder = EventRecorder(
+            self._halves[SCHEDULER].client, self.settings.scheduler_names[0], self.time.now
+        )
+        about = Involved(QUEUES.api_version, QUEUES.kind, "", "root")
+        for problem in problems:
+            with contextlib.suppress(VcrayError):
+                await recorder.record(about, "Warning", "SchedulerConfiguration", problem)
+
+    async def ensure_queues(self) -> None:
+        """Create `root` and the default queue where they are missing."""
+        client = KubeClient(self._transport, "vcray-scheduler", sleep=self.time.sleep)
+        for queue in initial_queues(self.settings.default_queue):
+            try:
+                await client.create(QUEUES, None, queue)
+            except AlreadyExists:
+                continue
+            except ResourceMissing as error:
+                what = (
+                    "Volcano's resource definitions are not installed; apply the output of `vcray crds` first"
+                )
+                raise ServerError(Problem("VC0404", self._transport.address, what)) from error
+
+    # -- wiring -----------------------------------------------------------------------------------------------
+
+    async def _start_scheduler(self, runtime: LocalRuntime, client: KubeClient) -> None:
+        settings, pools = self.settings, self.settings.pools
+        events = EventRecorder(client, settings.scheduler_names[0], self.time)
+        writer = StatusWriter(client, events, self.time, settings.scheduler_names[0])
+        binder = await runtime.spawn("binder", lambda: Binder(client, writer, self.time, self.metrics))
+        resources = (PODS, NODES, *CLUSTER_RESOURCES)
+        waits_for = sources((each.full_name for each in resources), pools)
+        policy = policy_from(self._conf, self._registry)
+
+        def coordinator() -> Coordinator:
+            return Coordinator(
+                Merge(pools=pools),
+                policy,
+                self._registry,
+                binder,
+                self.time,
+                self.metrics,
+                waits_for,
+                settings.seed,
+                settings.coalesce_ms / 1000,
+                self._manual,
+            )
+
+        head = await runtime.spawn("coordinator", coordinator, mailbox=4096)
+        shards = [
+            await runtime.spawn(
+                f"cache-{index}" if index < pools else "cache-cluster",
+                _shard(index, settings.scheduler_names, head),
+            )
+            for index in range(pools + 1)
+        ]
+        router = await runtime.spawn("router", lambda: RouterActor(Router(pools), shards))
+        for resource in resources:
+            self._watch(runtime, _structs(client, resource), router)
+
+    async def _start_controllers(self, runtime: LocalRuntime, client: KubeClient) -> None:
+        settings = self.settings
+        events = EventRecorder(client, "vc-controller-manager", self.time)
+        controllers: tuple[Controller, ...] = (
+            JobController(),
+            PodGroupController(settings.scheduler_names),
+            QueueController(),
+        )
+        host = ControllerHost(controllers, client, events, self.time, self.metrics)
+        handle = await runtime.spawn("controllers", lambda: host, mailbox=4096)
+        for resource in host.watched:
+            self._watch(runtime, watch_objects(client, resource), handle)
+
+    def _watch(self, runtime: LocalRuntime, watch: AnyWatch, target: Handle) -> None:
+        runtime.background(f"watch {watch.resource.full_name}", Watcher(watch, (target,), self.metrics).run)
+
+
+def _structs(client: KubeClient, resource: Resource) -> AnyWatch:
+    """Pods and nodes as structs with the fields that the scheduler reads, all else as JSON."""
+    if resource == PODS:
+        return watch_pods(client)
+    return watch_nodes(client) if resource == NODES else watch_objects(client, resource)
+
+
+def in_process(order: int = 0, settings: Settings | None = None, frames: bool = False) -> World:
+    """A whole cluster in this process, for scenarios: rounds on demand, virtual time."""
+
+    def make(transport: Transport, scheduler_conf: str, time: Time, activity: Activity) -> ControlPlane:
+        return ControlPlane(transport, settings, scheduler_conf, time, activity, manual=True, frames=frames)
+
+    return World(make, order)
+
+
+def _shard(index: int, scheduler_names: Sequence[str], coordinator: Handle) -> Callable[[], ShardActor]:
+    return lambda: ShardActor(CacheShard(index, scheduler_names), coordinator)

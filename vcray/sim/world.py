@@ -1,0 +1,105 @@
+"""The in-process back end of scenarios: object store, control plane in manual mode, virtual time, a kubelet that steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from vcray.actors.local_runtime import ActiveTransport, Activity
+from vcray.actors.timekeeping import VirtualTime
+from vcray.api.resources import Resource
+from vcray.cluster.inprocess import InProcessTransport
+from vcray.cluster.store import Store
+from vcray.core.decisions import Decisions
+from vcray.kube.client import KubeClient
+from vcray.kube.transport import Transport
+from vcray.sim.kubelet import ScenarioKubelet
+from vcray.sim.scenario import Kubelet
+
+
+class ControlPlane(Protocol):
+    """What the world needs of a control plane in manual mode; the composition root supplies it."""
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    async def start_component(self, name: str) -> None: ...
+    async def stop_component(self, name: str) -> None: ...
+    async def round(self) -> Decisions: ...
+
+
+MakeControlPlane = Callable[[Transport, str, VirtualTime, Activity], ControlPlane]
+"""(transport, volcano-scheduler.conf, time, activity) -> a control plane that has not started."""
+
+
+class World:
+    """One cluster in this process. `order` seeds the order in which watchers hear of changes; 0 is the natural one."""
+
+    def __init__(self, make: MakeControlPlane, order: int = 0) -> None:
+        self.time = VirtualTime()
+        self.activity = Activity()
+        self.store = Store(clock=self.time, seed=order)
+        self._make = make
+        self._watched = InProcessTransport(self.store, shuffle_seed=order or None)
+        self._client = KubeClient(
+            ActiveTransport(InProcessTransport(self.store), self.activity), "scenario", sleep=self.time.sleep
+        )
+        self._kubelet = ScenarioKubelet(self._client, self.time.now)
+        self._plane: ControlPlane | None = None
+
+    @property
+    def client(self) -> KubeClient:
+        return self._client
+
+    @property
+    def plane(self) -> ControlPlane:
+        """The running control plane. RuntimeError before `start`."""
+        if self._plane is None:
+            raise RuntimeError("the world has not started")
+        return self._plane
+
+    async def start(self, scheduler_conf: str) -> None:
+        self._plane = self._make(self._watched, scheduler_conf, self.time, self.activity)
+        await self._plane.start()
+        await self.rest()
+
+    async def stop(self) -> None:
+        if self._plane is not None:
+            await self._plane.stop()
+        await self._watched.close()
+        await self._client.close()
+
+    async def cycle(self) -> Decisions:
+        await self._kubelet.cycle()
+        await self.rest()
+        decisions = await self.plane.round()
+        await self.rest()
+        return decisions
+
+    async def rest(self) -> None:
+        await self.activity.quiet()
+
+    async def advance(self, seconds: float) -> None:
+        await self.time.advance(seconds, self.rest)
+
+    async def hold(self, resource: Resource, namespace: str, name: str) -> None:
+        self._watched.hold(resource, namespace, name)
+
+    async def release(self, resource: Resource, namespace: str, name: str) -> None:
+        self._watched.release(resource, namespace, name)
+        await self.rest()
+
+    async def stop_component(self, name: str) -> None:
+        await self.plane.stop_component(name)
+
+    async def start_component(self, name: str) -> None:
+        await self.plane.start_component(name)
+
+    def kubelet(self, rule: Kubelet) -> None:
+        self._kubelet.rule(rule)
+
+    async def finish(self, namespace: str, name: str, code: int) -> None:
+        await self._kubelet.finish(namespace, name, code)
+        await self.rest()
+
+    def version(self) -> int:
+        return self.store.storage.version
