@@ -39,7 +39,7 @@ class Knowledge:
         self.priority_classes: dict[str, PriorityClassRow] = {}
         self.namespaces: dict[str, NamespaceRow] = {}
         self.services: dict[str, WorkloadRow] = {}
-        self._services_at: dict[tuple[str, Requirement], dict[str, WorkloadRow]] = {}
+        self._services_at: dict[tuple[str, str, str], dict[str, WorkloadRow]] = {}
         self.owners: dict[str, WorkloadRow] = {}
 
     def put(self, row: ClusterRow) -> None:
@@ -88,13 +88,12 @@ class Knowledge:
         self._drop_service(key)
         self.services[key] = row
         if row.requirements:
-            place = (key.partition("/")[0], row.requirements[0])
-            self._services_at.setdefault(place, {})[key] = row
+            self._services_at.setdefault(_place(key, row), {})[key] = row
 
     def _drop_service(self, key: str) -> None:
         row = self.services.pop(key, None)
         if row is not None and row.requirements:
-            place = (key.partition("/")[0], row.requirements[0])
+            place = _place(key, row)
             del self._services_at[place][key]
             if not self._services_at[place]:
                 del self._services_at[place]
@@ -153,7 +152,7 @@ class Knowledge:
         requirements: list[Requirement] = []
         mapping = dict(labels)
         for key, value in labels if self._services_at else ():
-            for service in self._services_at.get((namespace, Requirement(key, "In", (value,))), {}).values():
+            for service in self._services_at.get((namespace, key, value), {}).values():
                 if satisfies(service.requirements, mapping):
                     requirements += service.requirements
         if owner:
@@ -166,3 +165,9 @@ class Knowledge:
         return tuple(
             SpreadForm(namespace, selector, key, skew, False, 1, True, False) for key, skew in DEFAULT_SPREAD
         )
+
+
+def _place(key: str, row: WorkloadRow) -> tuple[str, str, str]:
+    """Namespace and the first label that a Service selects on: where pods of it are looked up."""
+    first = row.requirements[0]
+    return key.partition("/")[0], first.key, first.values[0]

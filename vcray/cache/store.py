@@ -51,6 +51,10 @@ class Store(Generic[T]):
         """Values in the order in which their keys came; sort what you make of them."""
         return (value for _, value in self._values.values())
 
+    def items(self) -> Iterator[tuple[str, int, T]]:
+        """(key, version, value) in the order in which the keys came."""
+        return ((key, version, value) for key, (version, value) in self._values.items())
+
     def get(self, key: str) -> T | None:
         """The value of a key."""
         entry = self._values.get(key)

@@ -1,0 +1,80 @@
+"""Pods as dense columns with a row for each key: one int64 matrix, rows moved only to fill a gap.
+
+The first rows of the matrix are those of a delta (`vcray.cache.delta.Field`) with the merge's own numbers; the rest is
+what the merge made of them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from vcray.cache.delta import FIELDS
+from vcray.cache.interning import grown
+from vcray.core.arrays import Int
+
+SHARD: Final = FIELDS
+"""Which shard told of the pod."""
+SPREAD: Final = FIELDS + 1
+"""Number of the default spread constraints of a waiting pod, 0 for none."""
+SHAPE: Final = FIELDS + 2
+"""Row of the shape table, -1 for none."""
+HELD: Final = FIELDS + 3
+"""Name number of the node in whose sums the pod is, -1 for none."""
+LEAVING: Final = FIELDS + 4
+"""1 when it is in there as terminating."""
+WIDTH: Final = FIELDS + 5
+
+
+class PodColumns:
+    """Keys, UIDs and the matrix (WIDTH, capacity) of which the first len() columns are in use."""
+
+    def __init__(self) -> None:
+        self.data: Int = np.zeros((WIDTH, 64), np.int64)
+        self.keys: list[str] = []
+        self.uids: list[str] = []
+        self.row: dict[str, int] = {}
+        self.membership = 0
+        """Grows when a key or UID comes, goes or moves."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def used(self, field: int) -> Int:
+        """One column of all rows, as a window."""
+        column: Int = self.data[field, : len(self.keys)]
+        return column
+
+    def add(self, key: str, uid: str) -> int:
+        """A row for a new key, in no shape and in no sum."""
+        row = len(self.keys)
+        self.data = grown(self.data, row)
+        self.keys.append(key)
+        self.uids.append(uid)
+        self.row[key] = row
+        self.data[SPREAD, row] = 0
+        self.data[SHAPE, row] = self.data[HELD, row] = -1
+        self.data[LEAVING, row] = 0
+        self.membership += 1
+        return row
+
+    def remove(self, key: str) -> None:
+        """Take a key out; the last row fills its place."""
+        row = self.row.pop(key)
+        last_key, last_uid = self.keys.pop(), self.uids.pop()
+        if row < len(self.keys):
+            self.data[:, row] = self.data[:, len(self.keys)]
+            self.keys[row], self.uids[row] = last_key, last_uid
+            self.row[last_key] = row
+        self.membership += 1
+
+    def rename(self, row: int, uid: str) -> None:
+        """Another pod took over the name."""
+        if self.uids[row] != uid:
+            self.uids[row] = uid
+            self.membership += 1
+
+    def rows_with(self, field: int, mask: Int) -> Int:
+        """Rows whose number in a column is marked (mask by number, non-zero: marked)."""
+        return np.flatnonzero(mask[self.used(field)])
