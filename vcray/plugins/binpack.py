@@ -35,7 +35,7 @@ class Binpack(Plugin[BinpackArgs]):
     args_model = BinpackArgs
 
     def open(self, view: View) -> None:
-        """Weight of each resource row that has one, 0 included: it adds nothing but still counts in the mean."""
+        """Weight of each resource row that has one; `binpack.cpu` and `binpack.memory` beat the list of resources."""
         args, extra = self.args, self.args.model_extra or {}
         weights = {
             name: _weight(extra.get(_FAMILY + name, 1))

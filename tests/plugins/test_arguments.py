@@ -1,0 +1,47 @@
+"""Arguments are taken as Volcano's getters take them; what is wrong is told and changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import GPU
+from vcray.plugins.binpack import BinpackArgs
+from vcray.plugins.nodeorder import NodeorderArgs
+from vcray.plugins.overcommit import OvercommitArgs
+from vcray.plugins.predicates import PredicatesArgs
+
+
+@pytest.mark.parametrize("value", ["10", 10.0, True, None, [1]])
+def test_only_a_yaml_int_is_a_whole_number(value: object) -> None:
+    args, problems = NodeorderArgs.read({"leastrequested.weight": value}, "here")  # type: ignore[dict-item]
+    assert args.least == 1
+    (problem,) = problems
+    assert (problem.code, problem.where) == ("VC0108", "here.leastrequested.weight")
+    assert "whole number" in problem.what
+    assert "default" in problem.what
+
+
+def test_a_number_may_be_whole_and_a_bool_may_be_spelled() -> None:
+    args, problems = OvercommitArgs.read({"overcommit-factor": 2}, "here")
+    assert (args.factor, problems) == (2.0, [])
+    spelled = {"predicate.NodePortsEnable": "false", "predicate.PodAffinityEnable": "T"}
+    switches, problems = PredicatesArgs.read(spelled, "here")  # type: ignore[arg-type]
+    assert (switches.node_ports, switches.pod_affinity, problems) == (False, True, [])
+
+
+def test_a_misspelt_key_is_told_with_its_neighbour() -> None:
+    _, (problem,) = NodeorderArgs.read({"leastrequest.weight": 1}, "here")
+    assert "did you mean 'leastrequested.weight'" in problem.what
+
+
+def test_keys_that_end_in_a_resource_are_known_by_their_beginning() -> None:
+    given = {"binpack.resources": GPU, f"binpack.resources.{GPU}": 5, "binpack.resources.x/y": "5"}
+    args, problems = BinpackArgs.read(given, "here")  # type: ignore[arg-type]
+    assert (args.model_extra or {})[f"binpack.resources.{GPU}"] == 5
+    assert [problem.where for problem in problems] == ["here.binpack.resources.x/y"]
+
+
+def test_settings_of_any_shape_are_taken_as_they_come() -> None:
+    shape = [{"utilization": 0, "score": 0}]
+    args, problems = PredicatesArgs.read({"volumebinding.shape": shape}, "here")  # type: ignore[dict-item]
+    assert (args.volume_shape, problems) == (shape, [])
