@@ -18,7 +18,7 @@ from vcray.controllers import raw
 from vcray.controllers.base import Again, Change, Delete, Effects, Emit, ReconcileError, Request, Seen
 from vcray.controllers.job import events
 from vcray.controllers.job.kill import kill_all, kill_target, target_of
-from vcray.controllers.job.lifecycle import TABLE, Do, step_for
+from vcray.controllers.job.lifecycle import TABLE, Do, step_for, unfinished
 from vcray.controllers.job.policies import SYNC, Answer, Timers, has_timeouts, resolve
 from vcray.controllers.job.request import CommandRequest, JobRequest
 from vcray.controllers.job.sync import sync_job
@@ -104,7 +104,7 @@ class JobController:
         request, answer = self._answer(request, turn)
         if answer.delay_s:
             yield from self._delay(request, answer, turn)
-            return
+            answer = SYNC
         if answer.action not in _INTERNAL_ACTIONS:
             yield from turn.event("Normal", "ExecuteAction", f"Start to execute action {answer.action} ")
         yield from self._act(turn, answer.action, request)
@@ -125,7 +125,9 @@ class JobController:
             due = resolve(missed, turn.job)
             if due.action == JobAction.RESTART_PARTITION and not missed.partition:
                 continue
-            if not due.delay_s and step_for(turn.job.phase, due.action).do is not Do.SYNC:
+            if due.delay_s and self.timers.is_armed(missed, due.action):
+                continue
+            if step_for(turn.job.phase, due.action).do is not Do.SYNC:
                 return missed, due
         return request, answer
 
@@ -141,7 +143,8 @@ class JobController:
     def _act(self, turn: Turn, action: str, request: JobRequest) -> Effects:
         step = step_for(turn.job.phase, action)
         if step.do is Do.SYNC:
-            yield from sync_job(turn, step.then)
+            held = self.timers.awaits_failure(request.key, turn.job.uid)
+            yield from sync_job(turn, unfinished(step.then) if held else step.then)
         elif step.do is Do.KILL_TARGET:
             chosen = target_of(turn, action, request.task, request.pod, request.partition)
             if chosen is not None:

@@ -136,6 +136,16 @@ _terminated = _ended(JobPhase.TERMINATED)
 _completed = _ended(JobPhase.COMPLETED)
 
 
+def unfinished(then: Follow) -> Follow:
+    """The same, but not into an end phase: an action that is due later still has to find the job alive."""
+
+    def follow(job: JobView, status: Status) -> Status:
+        after = then(job, status)
+        return status if after.phase in FINISHED else after
+
+    return follow
+
+
 def _alive(sync: Follow) -> Mapping[str, Step]:
     return {
         JobAction.RESTART_JOB: Step(Do.KILL_ALL, restart),

@@ -96,13 +96,22 @@ class Timers:
 
     def arm(self, request: JobRequest, answer: Answer, now: float) -> Delayed | None:
         """Note a delayed action; None when the pod waits for the same action already."""
-        waiting = self.jobs.setdefault(request.key, {})
-        slot = (request.pod, answer.action)
-        if slot in waiting and waiting[slot].request.uid == request.uid:
+        if self.is_armed(request, answer.action):
             return None
         self._serial += 1
-        waiting[slot] = Delayed(self._serial, answer.action, request, now + answer.delay_s)
-        return waiting[slot]
+        delayed = Delayed(self._serial, answer.action, request, now + answer.delay_s)
+        self.jobs.setdefault(request.key, {})[request.pod, answer.action] = delayed
+        return delayed
+
+    def is_armed(self, request: JobRequest, action: str) -> bool:
+        """Whether the request's pod waits for this action already."""
+        item = self.jobs.get(request.key, {}).get((request.pod, action))
+        return item is not None and item.request.uid == request.uid
+
+    def awaits_failure(self, key: str, uid: str) -> bool:
+        """Whether a failed pod of the job will be acted on later: until then the job must not end by itself."""
+        waiting = self.jobs.get(key, {}).values()
+        return any(item.request.event == JobEvent.POD_FAILED and item.request.uid == uid for item in waiting)
 
     def due(self, request: JobRequest) -> Delayed | None:
         """The delayed action that a timer request stands for; None when it was cancelled."""

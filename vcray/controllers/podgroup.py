@@ -1,0 +1,233 @@
+"""Groups for pods that no vcjob made: plain pods, and those of ReplicaSets, StatefulSets, DaemonSets and Jobs.
+
+A pod for our scheduler without a group gets one named after its controller (or itself), so that pods of one owner share
+it, and an annotation that says so. What the group needs comes from the pod and from its owner's annotations; the first
+pod decides. Later owner changes do not reach a group that exists; a ReplicaSet or StatefulSet of zero replicas loses it.
+Nothing is remembered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from vcray.api import names
+from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.resources import (
+    DAEMONSETS,
+    KUBERNETES_JOBS,
+    PODGROUPS,
+    PODS,
+    REPLICASETS,
+    STATEFULSETS,
+    Resource,
+)
+from vcray.controllers import raw
+from vcray.controllers.base import (
+    Change,
+    Create,
+    Delete,
+    Effects,
+    Patch,
+    Read,
+    ReconcileError,
+    Request,
+    Seen,
+    Steps,
+)
+from vcray.controllers.podusage import Usage, add_usage, pod_usage, usage_json
+
+_OWNERS: Final = {r.kind: r for r in (REPLICASETS, STATEFULSETS, DAEMONSETS, KUBERNETES_JOBS)}
+"""Kinds whose annotations speak for their pods."""
+_POD_ANNOTATIONS: Final = (names.PREEMPTABLE, names.COOLDOWN_TIME, names.REVOCABLE_ZONE)
+_POD_LABELS: Final = (names.PREEMPTABLE, names.COOLDOWN_TIME)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPod:
+    """Give a pod its group."""
+
+    namespace: str
+    pod: str
+    group: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.group}"
+
+
+@dataclass(frozen=True, slots=True)
+class DropGroup:
+    """Delete the group of a workload that was scaled to zero."""
+
+    namespace: str
+    workload: str
+    resource: Resource
+    group: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.group}"
+
+
+class PodGroupController:
+    """Makes PodGroups for pods without one. `scheduler_names` are ours; `inherit` reads the owners' annotations."""
+
+    name: ClassVar[str] = "pg-controller"
+    watches: ClassVar[tuple[Resource, ...]] = (PODS, REPLICASETS, STATEFULSETS, PODGROUPS)
+
+    def __init__(
+        self,
+        scheduler_names: Sequence[str] = (names.SCHEDULER_NAME,),
+        inherit: bool = True,
+        max_requeue: int = 15,
+    ) -> None:
+        self.scheduler_names = frozenset(scheduler_names)
+        self.inherit = inherit
+        self.max_requeue = max_requeue
+
+    def requests(self, change: Change, seen: Seen) -> Iterable[Request]:
+        """New pods without a group, and workloads that have no replicas."""
+        item = change.new
+        if item is None:
+            return ()
+        if change.resource == PODS:
+            if change.old is None and self._wants_group(item):
+                return (GroupPod(raw.namespace(item), raw.name(item), group_name(item)),)
+        elif change.resource in (REPLICASETS, STATEFULSETS) and _is_empty(item):
+            group = f"{names.PODGROUP_PREFIX}{raw.uid(item)}"
+            return (DropGroup(raw.namespace(item), raw.name(item), change.resource, group),)
+        return ()
+
+    def reconcile(self, request: Request, seen: Seen, now: float) -> Effects:
+        """Create the group if it is missing, then annotate the pod; or delete the group."""
+        if isinstance(request, DropGroup):
+            yield from _drop(request, seen)
+            return
+        assert isinstance(request, GroupPod)
+        pod = seen.get(PODS, request.namespace, request.pod)
+        if pod is None or group_name(pod) != request.group or not self._wants_group(pod):
+            return
+        if seen.get(PODGROUPS, request.namespace, request.group) is None:
+            owners = (yield from _owner_annotations(pod, seen)) if self.inherit else {}
+            outcome = yield Create(PODGROUPS, build_podgroup(pod, owners))
+            if not outcome.ok and not outcome.already_exists:
+                raise ReconcileError(f"create PodGroup {request.key}: {outcome.message}", counts=False)
+        note: JsonObject = {"metadata": {"annotations": {names.GROUP_NAME: request.group}}}
+        outcome = yield Patch(PODS, request.namespace, request.pod, note, "strategic")
+        if not outcome.ok and not outcome.not_found:
+            message = f"annotate pod {request.namespace}/{request.pod}: {outcome.message}"
+            raise ReconcileError(message, counts=False)
+
+    def gave_up(self, request: Request, seen: Seen, now: float) -> Effects:
+        """Never comes: failures of this controller do not count."""
+        yield from ()
+
+    def _wants_group(self, pod: JsonObject) -> bool:
+        ours = raw.text(pod, "spec", "schedulerName") in self.scheduler_names
+        return ours and not raw.annotation(pod, names.GROUP_NAME)
+
+
+def group_name(pod: JsonObject) -> str:
+    """`podgroup-<uid>` of the pod's controller, else of the pod."""
+    return names.PODGROUP_PREFIX + (raw.text(raw.controller(pod), "uid") or raw.uid(pod))
+
+
+def build_podgroup(pod: JsonObject, owner_annotations: dict[str, str]) -> JsonObject:
+    """The group that a first pod asks for."""
+    minimum = _min_member(owner_annotations)
+    usage: Usage = {}
+    if minimum:
+        add_usage(usage, pod_usage(raw.table(pod, "spec")), minimum)
+    spec: JsonObject = {"minMember": minimum, "minResources": usage_json(usage)}
+    stored = raw.annotations_of(pod)
+    if stored.get(names.POD_QUEUE_NAME):
+        spec["queue"] = stored[names.POD_QUEUE_NAME]
+    priority_class = raw.text(pod, "spec", "priorityClassName")
+    if priority_class:
+        spec["priorityClassName"] = priority_class
+    topology = _topology(stored)
+    if topology:
+        spec["networkTopology"] = topology
+    labels = raw.labels_of(pod)
+    return {
+        "apiVersion": PODGROUPS.api_version,
+        "kind": PODGROUPS.kind,
+        "metadata": {
+            "name": group_name(pod),
+            "namespace": raw.namespace(pod),
+            "ownerReferences": _owners(pod),
+            "annotations": raw.strings(_annotations(stored, owner_annotations)),
+            "labels": {key: labels[key] for key in _POD_LABELS if key in labels},
+        },
+        "spec": spec,
+        "status": {"phase": "Pending"},
+    }
+
+
+def _owners(pod: JsonObject) -> list[JsonValue]:
+    if raw.controller(pod):
+        return [dict(owner) for owner in raw.tables(pod, "metadata", "ownerReferences")]
+    return [raw.owner_reference(PODS.api_version, PODS.kind, pod)]
+
+
+def _annotations(pod: dict[str, str], owners: dict[str, str]) -> dict[str, str]:
+    annotations = {key: value for key, value in owners.items() if key.startswith(names.VOLCANO_PREFIX)}
+    annotations.update({key: pod[key] for key in _POD_ANNOTATIONS if key in pod})
+    for key in (names.JDB_MIN_AVAILABLE, names.JDB_MAX_UNAVAILABLE):
+        if key in pod:
+            annotations[key] = pod[key]
+            break
+    return annotations
+
+
+def _min_member(owner_annotations: dict[str, str]) -> int:
+    try:
+        minimum = int(owner_annotations.get(names.GROUP_MIN_MEMBER, "1"))
+    except ValueError:
+        return 1
+    return minimum if minimum >= 0 else 1
+
+
+def _topology(annotations: dict[str, str]) -> JsonObject:
+    mode = annotations.get(names.NETWORK_TOPOLOGY_MODE)
+    tier = annotations.get(names.NETWORK_TOPOLOGY_HIGHEST_TIER)
+    if mode is None and tier is None:
+        return {}
+    topology: JsonObject = {"mode": "soft" if (mode or "").lower() == "soft" else "hard"}
+    with contextlib.suppress(ValueError):
+        topology["highestTierAllowed"] = int(tier or "")
+    return topology
+
+
+def _owner_annotations(pod: JsonObject, seen: Seen) -> Steps[dict[str, str]]:
+    """Annotations of the pod's owners; of one key the first owner's. Owners that cannot be read are passed over."""
+    found: dict[str, str] = {}
+    for owner in raw.tables(pod, "metadata", "ownerReferences"):
+        resource = _OWNERS.get(raw.text(owner, "kind"))
+        if resource is None:
+            continue
+        stored = seen.get(resource, raw.namespace(pod), raw.text(owner, "name"))
+        if stored is None:
+            outcome = yield Read(resource, raw.namespace(pod), raw.text(owner, "name"))
+            stored = outcome.object if outcome.ok else None
+        if stored is not None:
+            found = {**raw.annotations_of(stored), **found}
+    return found
+
+
+def _is_empty(workload: JsonObject) -> bool:
+    """spec.replicas is 0; absent it is 1."""
+    return raw.at(workload, "spec", "replicas") == 0
+
+
+def _drop(request: DropGroup, seen: Seen) -> Effects:
+    workload = seen.get(request.resource, request.namespace, request.workload)
+    group = seen.get(PODGROUPS, request.namespace, request.group)
+    if workload is None or group is None or not _is_empty(workload):
+        return
+    outcome = yield Delete(PODGROUPS, request.namespace, request.group, uid=raw.uid(group))
+    if not outcome.ok and not outcome.not_found and not outcome.conflict:
+        raise ReconcileError(f"delete PodGroup {request.key}: {outcome.message}", counts=False)
