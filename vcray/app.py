@@ -6,18 +6,27 @@ stopped as a crash would stop it and started anew.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import signal
+import socket
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from vcray.actors.binder import Binder
+from vcray.actors.conf_file import ConfFile
+from vcray.actors.conf_file import read as read_conf
 from vcray.actors.coordinator import Coordinator, policy_from
 from vcray.actors.local_runtime import ActiveTransport, Activity, LocalRuntime
 from vcray.actors.messages import Accepted, Reconfigure, Round, RoundDone
+from vcray.actors.metrics_server import MetricsServer
 from vcray.actors.reconciler import ControllerHost
 from vcray.actors.runtime import Handle, Time
 from vcray.actors.shards import RouterActor, ShardActor, sources
 from vcray.actors.status_writer import StatusWriter
+from vcray.actors.supervisor import Supervisor
 from vcray.actors.timekeeping import WallTime
 from vcray.actors.watcher import AnyWatch, Watcher
 from vcray.api.resources import (
@@ -44,10 +53,12 @@ from vcray.controllers.job.controller import JobController
 from vcray.controllers.podgroup import PodGroupController
 from vcray.controllers.queue import QueueController, initial_queues
 from vcray.core.decisions import Decisions
-from vcray.errors import Problem, ServerError, VcrayError
+from vcray.errors import ConfigError, Problem, ServerError, VcrayError
+from vcray.kube.auth import load as load_transport
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import AlreadyExists, ResourceMissing
 from vcray.kube.events import EventRecorder, Involved
+from vcray.kube.lease import Leadership
 from vcray.kube.transport import Transport
 from vcray.kube.watch import watch_nodes, watch_objects, watch_pods
 from vcray.log import get_logger
@@ -154,9 +165,7 @@ class ControlPlane:
 
     async def tell(self, problems: Sequence[str]) -> None:
         """Say on the root queue what is wrong with the configuration."""
-        recorder = EventRecorder(
-            self._halves[SCHEDULER].client, self.settings.scheduler_names[0], self.time.now
-        )
+        recorder = EventRecorder(self._halves[SCHEDULER].client, self.settings.scheduler_names[0], self.time)
         about = Involved(QUEUES.api_version, QUEUES.kind, "", "root")
         for problem in problems:
             with contextlib.suppress(VcrayError):
@@ -248,3 +257,104 @@ def in_process(order: int = 0, settings: Settings | None = None, frames: bool = 
 
 def _shard(index: int, scheduler_names: Sequence[str], coordinator: Handle) -> Callable[[], ShardActor]:
     return lambda: ShardActor(CacheShard(index, scheduler_names), coordinator)
+
+
+async def run(
+    settings: Settings,
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+    say: Callable[[str], None] = print,
+) -> None:
+    """`vcray run`: connect, take the lease if told to, run until SIGINT or SIGTERM. Raises VcrayError when it cannot start.
+
+    `say` hears one line when all is ready."""
+    text = DEFAULT_CONF if settings.scheduler_conf is None else read_conf(settings.scheduler_conf)
+    transport = await load_transport(kubeconfig, context)
+    try:
+        plane = ControlPlane(transport, settings, text)
+        if settings.strict and plane.policy.problems:
+            raise ConfigError(plane.policy.problems)
+        await _Service(plane, transport, settings, text, say).run()
+    finally:
+        await transport.close()
+
+
+class _Service:
+    """A control plane with what surrounds it in a process: lease, metrics, configuration file, signals."""
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        transport: Transport,
+        settings: Settings,
+        text: str,
+        say: Callable[[str], None],
+    ) -> None:
+        self._plane = plane
+        self._transport = transport
+        self._settings = settings
+        self._text = text
+        self._say = say
+        self._stop = asyncio.Event()
+        self._client = KubeClient(transport, "vcray")
+
+    async def run(self) -> None:
+        for name in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(name, self._stop.set)
+        version = str((await self._client.version()).get("gitVersion"))
+        supervisor = Supervisor(self._plane.handles, self._plane.time, self._plane.metrics)
+        server = MetricsServer(self._plane.metrics, supervisor.look, supervisor.health)
+        work: list[asyncio.Task[None]] = []
+        try:
+            if self._settings.metrics_port >= 0:
+                await server.start(self._settings.metrics_address, self._settings.metrics_port)
+            if self._settings.leader_elect:
+                work.append(await self._lead())
+            if self._stop.is_set():
+                return
+            await self._plane.start()
+            work.append(asyncio.create_task(supervisor.run(), name="supervisor"))
+            await self._follow_conf(work)
+            where = f", metrics on port {server.port}" if server.port else ""
+            self._say(f"vcray: running against {self._transport.address} ({version}){where}")
+            await self._stop.wait()
+        finally:
+            for task in work:
+                task.cancel()
+            await asyncio.gather(*work, return_exceptions=True)
+            await self._plane.stop()
+            await server.stop()
+
+    async def _lead(self) -> asyncio.Task[None]:
+        """Wait for the lease (or the signal to stop), then keep it; losing it stops the process, as in Volcano."""
+        settings = self._settings
+        identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+        leadership = Leadership(self._client, settings.lease_namespace, settings.lease_name, identity)
+        acquired, stopped = asyncio.create_task(leadership.acquire()), asyncio.create_task(self._stop.wait())
+        await asyncio.wait({acquired, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+
+        async def keep() -> None:
+            try:
+                if acquired.done():
+                    await leadership.keep()
+                    log.error("the lease is lost", lease=f"{settings.lease_namespace}/{settings.lease_name}")
+                    self._stop.set()
+            finally:
+                acquired.cancel()
+                with contextlib.suppress(VcrayError):
+                    await leadership.release()
+
+        return asyncio.create_task(keep(), name="lease")
+
+    async def _follow_conf(self, work: list[asyncio.Task[None]]) -> None:
+        await self._told(True, tuple(map(str, self._plane.policy.problems)))
+        path = self._settings.scheduler_conf
+        if path is not None:
+            file = ConfFile(path, self._text, self._plane.reconfigure, self._plane.time, self._told)
+            work.append(asyncio.create_task(file.run(), name="configuration file"))
+
+    async def _told(self, in_force: bool, problems: Sequence[str]) -> None:
+        for problem in problems:
+            log.warning("configuration" if in_force else "configuration refused", problem=problem)
+        await self._plane.tell(problems)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from vcray.actors.messages import Accepted, Reconfigure
-from vcray.actors.runtime import Handle, Time
+from vcray.actors.messages import Accepted
+from vcray.actors.runtime import Time
 from vcray.errors import ConfigError, Problem
 from vcray.log import get_logger
 
@@ -31,13 +31,13 @@ class ConfFile:
         self,
         path: Path,
         text: str,
-        coordinator: Handle,
+        reconfigure: Callable[[str], Awaitable[Accepted]],
         time: Time,
         told: Callable[[bool, tuple[str, ...]], Awaitable[None]],
     ) -> None:
         self._path = path
         self._text = text
-        self._coordinator = coordinator
+        self._reconfigure = reconfigure
         self._time = time
         self._told = told
 
@@ -57,10 +57,7 @@ class ConfFile:
         if text == self._text:
             return
         self._text = text
-        answer = await self._coordinator.ask(Reconfigure(text))
-        if isinstance(answer, Accepted):
-            state = (
-                "configuration in force" if answer.in_force else "configuration refused, the last one stays"
-            )
-            log.info(state, file=self._path, problems="; ".join(answer.problems))
-            await self._told(answer.in_force, answer.problems)
+        answer = await self._reconfigure(text)
+        state = "configuration in force" if answer.in_force else "configuration refused, the last one stays"
+        log.info(state, file=self._path)
+        await self._told(answer.in_force, answer.problems)

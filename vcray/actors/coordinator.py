@@ -91,8 +91,8 @@ class Coordinator:
 
     async def receive(self, message: Message) -> Message | None:
         match message:
-            case Changed(delta=delta):
-                self._merge.apply(delta)
+            case Changed(parcel=parcel):
+                self._merge.apply(parcel.delta)
                 self._dirty.set()
             case Synced(resource=resource, shard=shard):
                 self._unsynced.discard((resource, shard))

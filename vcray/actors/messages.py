@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from vcray.api.meta import JsonObject
 from vcray.api.wire import Node, Pod
 from vcray.cache.delta import Delta
 from vcray.cache.delta import pack as pack_delta
@@ -39,10 +38,10 @@ class NodeChange(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ObjectChange(msgspec.Struct, frozen=True, array_like=True):
-    """ADDED, MODIFIED or DELETED and an object of any other kind."""
+    """ADDED, MODIFIED or DELETED and an object of any other kind, a JsonObject (msgspec cannot spell that type)."""
 
     type: str
-    object: JsonObject
+    object: dict[str, Any]
 
 
 class PodChanges(Frame, frozen=True, tag=True):
@@ -79,10 +78,19 @@ class Synced(Frame, frozen=True, tag=True):
     shard: int = -1
 
 
+class Parcel:
+    """A delta on its way: within a process the object itself, between processes its own frame."""
+
+    __slots__ = ("delta",)
+
+    def __init__(self, delta: Delta) -> None:
+        self.delta = delta
+
+
 class Changed(Frame, frozen=True, tag=True):
     """Cache shard -> coordinator: rows that changed."""
 
-    delta: Delta
+    parcel: Parcel
 
 
 class Round(Frame, frozen=True, tag=True):
@@ -173,14 +181,14 @@ Message = (
 
 
 def _encode_foreign(value: object) -> object:
-    if isinstance(value, Delta):
-        return pack_delta(value)
+    if isinstance(value, Parcel):
+        return pack_delta(value.delta)
     raise NotImplementedError(type(value).__name__)
 
 
 def _decode_foreign(kind: type, value: Any) -> object:
-    if kind is Delta:
-        return unpack_delta(value)
+    if kind is Parcel:
+        return Parcel(unpack_delta(value))
     raise NotImplementedError(kind.__name__)
 
 

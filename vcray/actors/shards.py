@@ -14,6 +14,7 @@ from vcray.actors.messages import (
     NodeChanges,
     ObjectChange,
     ObjectChanges,
+    Parcel,
     PodChange,
     PodChanges,
     ShardChanges,
@@ -113,7 +114,7 @@ class ShardActor:
                 for kind, key, why in delta.refused:
                     log.warning("object left out", kind=kind, name=key, why=why)
                 if delta:
-                    await self._coordinator.send(Changed(delta))
+                    await self._coordinator.send(Changed(Parcel(delta)))
             case Synced():
                 await self._coordinator.send(message)
             case _:
