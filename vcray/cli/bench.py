@@ -1,0 +1,58 @@
+"""`vcray bench`: measurements of decisions."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+
+import click
+
+
+@click.group("bench")
+def command() -> None:
+    """Measure scheduling decisions.
+
+    \b
+    Example:
+      vcray bench allocate --nodes 10000 --pods 10000 --gang 64 --shapes 20
+    """
+
+
+@command.command("allocate")
+@click.option("--nodes", type=click.IntRange(1), default=1000, show_default=True, help="Nodes, all empty.")
+@click.option("--pods", type=click.IntRange(1), default=1000, show_default=True, help="Pods to place.")
+@click.option(
+    "--gang",
+    type=click.IntRange(1),
+    default=64,
+    show_default=True,
+    help="Pods of a gang; the last takes the rest.",
+)
+@click.option(
+    "--shapes", type=click.IntRange(1), default=20, show_default=True, help="Different kinds of pods."
+)
+@click.option("--json", "only_json", is_flag=True, help="Print the JSON line only.")
+def allocate(nodes: int, pods: int, gang: int, shapes: int, only_json: bool) -> None:
+    """Measure one decision that places gangs on an empty cluster.
+
+    Measured is the wall time of the decision with the actions enqueue, allocate, backfill and the configuration that
+    Volcano's Helm chart installs, over a prepared snapshot; one warm-up is discarded. The last line is one JSON object.
+
+    \b
+    Example:
+      vcray bench allocate --nodes 10000 --pods 10000 --gang 64 --shapes 20
+    """
+    from vcray.bench import run_allocate
+    from vcray.cli.output import print_table
+    from vcray.errors import InputError, Problem
+
+    try:
+        result = run_allocate(nodes, pods, gang, shapes)
+    except ValueError as error:
+        raise InputError(Problem("VC0502", "bench allocate", str(error))) from error
+    figures = asdict(result)
+    if not only_json:
+        rows = [[name, f"{value:,}"] for name, value in figures.items()]
+        print_table(["figure", "value"], rows, sys.stdout)
+    click.echo(json.dumps(figures))

@@ -1,0 +1,38 @@
+"""From flags to a client of an API server, closed again when the command ends."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from vcray.kube.client import KubeClient
+
+Connect = Callable[[], Awaitable[KubeClient]]
+"""Opens the client; a command calls it once its own flags are found right."""
+
+
+@asynccontextmanager
+async def opened(
+    kubeconfig: str = "", master: str = "", connect: Connect | None = None
+) -> AsyncIterator[Connect]:
+    """A function that opens the client when first called. `connect`: how to, in place of the kubeconfig.
+
+    Raises ServerError VC0403 when the kubeconfig cannot be used."""
+    clients: list[KubeClient] = []
+
+    async def open_client() -> KubeClient:
+        if not clients:
+            clients.append(await (connect() if connect else _load(kubeconfig, master)))
+        return clients[0]
+
+    try:
+        yield open_client
+    finally:
+        for client in clients:
+            await client.close()
+
+
+async def _load(kubeconfig: str, master: str) -> KubeClient:
+    from vcray.cli.kubeconfig import transport
+
+    return KubeClient(await transport(kubeconfig, master=master), "vcctl")

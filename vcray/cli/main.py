@@ -1,0 +1,86 @@
+"""`vcray`: the program. One file a command; a command's module is imported only when it runs.
+
+Errors that a user can meet come out as one sentence on standard error, with the exit code of their kind
+(docs/errors.md); a traceback means a fault of vcray.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+COMMANDS = {
+    "bench": "Measure scheduling decisions.",
+    "check": "Say what is wrong with a volcano-scheduler.conf.",
+    "crds": "Print or write the CustomResourceDefinitions.",
+    "demo": "Run gangs, queues and a Ray cluster on an embedded cluster.",
+    "run": "Run the control plane against a cluster.",
+    "sim": "Run scenario files and tell whether their expectations hold.",
+    "version": "Print the version.",
+}
+"""Name -> first line of its help. The module is `vcray.cli.<name>`, the function `command`."""
+
+INTERRUPTED = 130
+
+
+class _Lazy(click.Group):
+    """A group that knows its commands by name and imports them one at a time."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        found: click.Command = import_module(f"vcray.cli.{cmd_name}").command
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
+
+
+@click.command(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Batch scheduling for machine learning on Kubernetes, with Volcano's API.
+
+    \b
+    Examples:
+      vcray demo                              see it work, without a cluster
+      vcray run --kubeconfig ~/.kube/config   schedule a cluster
+      vcray check volcano-scheduler.conf      read a configuration before it is used
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The program `vcray`."""
+    sys.exit(execute(sys.argv[1:] if arguments is None else arguments))
+
+
+def execute(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code."""
+    from vcray.errors import VcrayError
+
+    try:
+        code = cli.main(list(arguments), prog_name="vcray", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except VcrayError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code if isinstance(code, int) else 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""`vcray sim`: scenario files, run and judged."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from vcray.api.meta import JsonValue
+    from vcray.sim.runner import Result
+    from vcray.sim.scenario import Scenario
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All runs of one scenario of one file."""
+
+    file: str
+    name: str
+    runs: Sequence[Result]
+
+    @property
+    def ok(self) -> bool:
+        """Did everything hold in every run?"""
+        return all(run.ok for run in self.runs)
+
+
+@click.command("sim")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json", "yaml"]),
+    default="table",
+    help="Form of the answer.",
+)
+@click.option(
+    "--backend",
+    type=click.Choice(["in-process", "kubeconfig"]),
+    default="in-process",
+    help="The cluster to run on; kubeconfig is not there yet.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 1000),
+    help="Runs of each scenario, each with another order of events; by default what the file says.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Print every run, not only every scenario.")
+def command(files: tuple[Path, ...], output: str, backend: str, repeat: int | None, verbose: bool) -> int:
+    """Run scenario FILEs, and the *.yaml files of folders, on a simulated cluster.
+
+    Exit code 0 when every expectation holds, 1 when one does not, 2 when a file cannot be used. docs/scenarios.md
+    tells what a scenario file may say.
+
+    \b
+    Examples:
+      vcray sim tests/scenarios
+      vcray sim --repeat 20 -o json tests/scenarios/o-001.yaml
+    """
+    import asyncio
+
+    from vcray.errors import InputError, Problem
+    from vcray.sim.scenario import load
+
+    if backend != "in-process":
+        raise InputError(Problem("VC0502", "--backend", "kubeconfig is not there yet; leave the flag out"))
+    scenarios = [(file, each) for file in _expanded(files) for each in load(file)]
+    with _progress(len(scenarios)) as tell:
+        outcomes = asyncio.run(_run_all(scenarios, repeat, tell))
+    _print(outcomes, output, verbose)
+    return 0 if all(each.ok for each in outcomes) else 1
+
+
+def _expanded(files: Sequence[Path]) -> list[Path]:
+    from vcray.errors import InputError, Problem
+
+    found: list[Path] = []
+    for file in files:
+        inside = sorted(file.glob("*.yaml")) if file.is_dir() else [file]
+        if not inside:
+            raise InputError(Problem("VC0503", str(file), "the folder holds no .yaml file"))
+        found += inside
+    return found
+
+
+async def _run_all(
+    scenarios: Sequence[tuple[Path, Scenario]], repeat: int | None, tell: Progress
+) -> list[Outcome]:
+    from vcray.app import in_process
+    from vcray.log import configure
+    from vcray.sim.runner import run_scenario
+
+    configure("ERROR")
+    outcomes = []
+    for file, scenario in scenarios:
+        tell(scenario.name)
+        outcomes.append(Outcome(str(file), scenario.name, await run_scenario(scenario, in_process, repeat)))
+    return outcomes
+
+
+class _Bar(AbstractContextManager[Progress]):
+    """A progress bar on standard error, gone when the work is done."""
+
+    def __init__(self, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import Progress as RichProgress
+
+        self._bar = RichProgress(console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task("", total=total)
+        self._started = False
+
+    def __enter__(self) -> Progress:
+        self._bar.start()
+        return self._tell
+
+    def _tell(self, name: str) -> None:
+        self._bar.update(self._task, description=name, advance=1 if self._started else 0)
+        self._started = True
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+
+def _progress(total: int) -> AbstractContextManager[Progress]:
+    return _Bar(total) if sys.stderr.isatty() else nullcontext(lambda name: None)
+
+
+def _print(outcomes: Sequence[Outcome], output: str, verbose: bool) -> None:
+    from vcray.cli.output import print_data, print_table
+
+    if output != "table":
+        print_data([_data(each) for each in outcomes], output, sys.stdout)
+        return
+    rows = []
+    for outcome in outcomes:
+        cycles = sum(run.cycles for run in outcome.runs)
+        rows.append([outcome.name, str(len(outcome.runs)), str(cycles), "holds" if outcome.ok else "fails"])
+        if verbose:
+            rows += [
+                [f"  order {run.order}", "", str(run.cycles), "holds" if run.ok else "fails"]
+                for run in outcome.runs
+            ]
+    print_table(["scenario", "runs", "cycles", "result"], rows, sys.stdout)
+    for outcome in outcomes:
+        for run in outcome.runs:
+            for sentence in run.failures:
+                click.echo(f"VC0304 {outcome.file}: {outcome.name}, order {run.order}: {sentence}", err=True)
+
+
+def _data(outcome: Outcome) -> JsonValue:
+    return {
+        "file": outcome.file,
+        "name": outcome.name,
+        "ok": outcome.ok,
+        "runs": [
+            {
+                "order": run.order,
+                "ok": run.ok,
+                "cycles": run.cycles,
+                "evicted": [pod for pod, _ in run.evicted],
+                "failures": list(run.failures),
+            }
+            for run in outcome.runs
+        ],
+    }
