@@ -28,13 +28,11 @@ T = TypeVar("T")
 
 def ratio(part: IntLike | FloatLike, whole: IntLike | FloatLike) -> FloatLike:
     """part / whole in float64; 0 where whole is 0 (a scorer adds nothing there)."""
-    if isinstance(part, np.ndarray) or isinstance(whole, np.ndarray):
-        whole_array = np.asarray(whole, dtype=np.float64)
-        part_array = np.asarray(part, dtype=np.float64)
-        shape = np.broadcast_shapes(part_array.shape, whole_array.shape)
-        out = np.zeros(shape, dtype=np.float64)
-        np.divide(part_array, whole_array, out=out, where=whole_array != 0)
-        return out
+    if isinstance(whole, np.ndarray):
+        shape = part.shape if isinstance(part, np.ndarray) and part.ndim >= whole.ndim else whole.shape
+        return np.divide(part, whole, out=np.zeros(shape, dtype=np.float64), where=whole != 0)
+    if isinstance(part, np.ndarray):
+        return part / float(whole) if whole else np.zeros(part.shape, dtype=np.float64)
     return float(part) / float(whole) if whole else 0.0
 
 

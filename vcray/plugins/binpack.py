@@ -45,6 +45,8 @@ class Binpack(Plugin[BinpackArgs]):
         weights |= {"cpu": _weight(args.cpu), "memory": _weight(args.memory)}
         rows = ((view.space.row(name), weight) for name, weight in weights.items())
         self.weights_ = {row: weight for row, weight in rows if row is not None}
+        nodes = view.snapshot.nodes
+        self.everywhere_ = frozenset(r for r in self.weights_ if bool((nodes.allocatable[r] > 0).all()))
 
     def node_score(self, view: View, rows: Rows, shape: Shape) -> FloatLike | None:
         """See the module; None when the pod requests nothing that has a weight."""
@@ -61,8 +63,12 @@ class Binpack(Plugin[BinpackArgs]):
             weighed += weight
             if weight:
                 after, whole = used[r] + shape.req[r], allocatable[r]
-                total = total + ratio(after * weight, whole)
-                over = over | ((after > whole) & (whole > 0))
+                if r in self.everywhere_:
+                    total = total + after * weight / whole
+                    over = over | (after > whole)
+                else:
+                    total = total + ratio(after * weight, whole)
+                    over = over | ((after > whole) & (whole > 0))
         if not weighed:
             return None
         return where(over, 0.0, total / weighed * (100 * self.args.weight))

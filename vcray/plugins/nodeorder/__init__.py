@@ -18,7 +18,7 @@ from vcray.core.plugin import Args, Plugin
 from vcray.core.space import CPU, MEMORY
 from vcray.core.view import Rows, Shape, View
 from vcray.plugins.nodeorder.domain_scores import PreferredAffinity, SoftSpread
-from vcray.plugins.nodeorder.resources import balanced_allocation, least_allocated, most_allocated
+from vcray.plugins.nodeorder.resources import CAREFUL, PLAIN
 from vcray.plugins.nodeorder.static import image_locality, preferred_affinity, soft_taints
 
 GPU = "nvidia.com/gpu"
@@ -47,20 +47,23 @@ class Nodeorder(Plugin[NodeorderArgs]):
         nodes = view.snapshot.nodes
         domains = DomainIndex(nodes)
         self.gpu_ = view.space.row(GPU)
+        everywhere = bool((nodes.kube_allocatable[[CPU, MEMORY]] > 0).all())
+        self.fullness_ = PLAIN if everywhere else CAREFUL
         self.images_: dict[int, Int | None] = {}
         self.affinity_ = PreferredAffinity(nodes, domains)
         self.spread_ = SoftSpread(nodes, domains)
 
     def node_score(self, view: View, rows: Rows, shape: Shape) -> FloatLike:
         """Least allocated, most allocated, balanced allocation and image locality."""
-        args = self.args
+        args, fullness = self.args, self.fullness_
         score: Any = 0.0
         if args.least:
-            score = score + least_allocated(rows, shape) * args.least
+            score = fullness.least_allocated(rows, shape) * args.least
         if args.most:
-            score = score + most_allocated(rows, shape) * args.most
-        if args.balanced and (balance := self._balanced(shape)):
-            score = score + balanced_allocation(rows, shape, balance) * args.balanced
+            score = score + fullness.most_allocated(rows, shape) * args.most
+        if args.balanced and (shape.req[CPU] or shape.req[MEMORY] or self._wants_gpu(shape)):
+            gpu = self.gpu_ if self._wants_gpu(shape) else None
+            score = score + fullness.balanced_allocation(rows, shape, gpu) * args.balanced
         if args.images and shape.spec.images:
             column = self._images(view, shape)
             if column is not None:
@@ -94,11 +97,8 @@ class Nodeorder(Plugin[NodeorderArgs]):
             or (self.args.spread and self.spread_.soft(shape) is not None)
         )
 
-    def _balanced(self, shape: Shape) -> tuple[int, ...]:
-        """Resources to balance: cpu and memory, and GPUs for a pod that wants one; none for a pod that wants nothing."""
-        if self.gpu_ is not None and shape.req[self.gpu_]:
-            return (CPU, MEMORY, self.gpu_)
-        return (CPU, MEMORY) if shape.req[CPU] or shape.req[MEMORY] else ()
+    def _wants_gpu(self, shape: Shape) -> bool:
+        return self.gpu_ is not None and shape.req[self.gpu_] > 0
 
     def _images(self, view: View, shape: Shape) -> Int | None:
         if shape.row not in self.images_:
