@@ -103,6 +103,7 @@ def snapshot(
     queues: Sequence[Queue] = (Queue("default"),),
     selectors: int = 0,
     anti_terms: tuple[PodTerm, ...] = (),
+    preferred_terms: tuple[PodTerm, ...] = (),
     generation: int = 1,
     seed: int = 7,
 ) -> Snapshot:
@@ -112,7 +113,7 @@ def snapshot(
     specs = list(dict.fromkeys(pod.shape() for pod, _ in pods))
     names = [node.name for node in nodes]
     ports = tuple(dict.fromkeys(port for spec in specs for port in spec.ports))
-    table = _nodes(nodes, space, ports, selectors, anti_terms, seed)
+    table = _nodes(nodes, space, ports, selectors, (anti_terms, preferred_terms), seed)
     for pod, _ in pods:
         if pod.node and pod.status in ON_NODE:
             _put(table, names.index(pod.node), pod, space, ports)
@@ -137,7 +138,7 @@ def _nodes(
     space: ResourceSpace,
     ports: tuple[HostPort, ...],
     selectors: int,
-    anti_terms: tuple[PodTerm, ...],
+    terms: tuple[tuple[PodTerm, ...], tuple[PodTerm, ...]],
     seed: int,
 ) -> NodeTable:
     n, r = len(nodes), len(space)
@@ -172,10 +173,10 @@ def _nodes(
         ports=ports,
         port_count=np.zeros((len(ports), n), dtype=np.int32),
         match=np.zeros((selectors, n), dtype=np.int32),
-        anti_terms=anti_terms,
-        anti_owner=np.zeros((len(anti_terms), n), dtype=np.int32),
-        preferred_terms=(),
-        preferred_weight=np.zeros((0, n), dtype=np.int64),
+        anti_terms=terms[0],
+        anti_owner=np.zeros((len(terms[0]), n), dtype=np.int32),
+        preferred_terms=terms[1],
+        preferred_weight=np.zeros((len(terms[1]), n), dtype=np.int64),
         images={},
     )
 
@@ -192,6 +193,14 @@ def _put(table: NodeTable, node: int, pod: Pod, space: ResourceSpace, ports: tup
         table.port_count[ports.index(port), node] += 1
     for selector in spec.matches:
         table.match[selector, node] += 1
+    for row, term in enumerate(table.anti_terms):
+        table.anti_owner[row, node] += any(
+            (t.selector, t.key) == (term.selector, term.key) for t in spec.anti_affinity
+        )
+    for row, term in enumerate(table.preferred_terms):
+        for t in spec.preferred:
+            if (t.selector, t.key) == (term.selector, term.key):
+                table.preferred_weight[row, node] += t.weight
 
 
 def _tasks(

@@ -49,11 +49,19 @@ class Placer:
         return found
 
     def place(self, job: int, shape: Shape, tasks: Sequence[int]) -> int:
-        """Place the tasks in order, as many as fit; returns how many. All equal, none nominated."""
+        """Place the tasks in order, as many as fit; returns how many. All equal.
+
+        An idle node stays better than a promised one; where a placement can open nodes of its own class (spread), the idle
+        ones are looked at again after every promise."""
         cls = self.class_of(job, shape)
         placed = self._fill(cls, False, job, tasks)
-        if placed < len(tasks) and cls.fits:
-            placed += self._fill(cls, True, job, tasks[placed:])
+        while placed < len(tasks) and cls.fits:
+            rest = tasks[placed : placed + 1] if cls.moves else tasks[placed:]
+            promised = self._fill(cls, True, job, rest)
+            placed += promised
+            if not cls.moves or not promised:
+                break
+            placed += self._fill(cls, False, job, tasks[placed:])
         return placed
 
     def place_at(self, job: int, shape: Shape, task: int, node: int) -> bool:

@@ -1,0 +1,144 @@
+"""`allocate` against a loop that scans all queues and jobs before every turn and places one task at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.core.random_worlds import preferring_snapshot, random_snapshot
+from vcray.actions.allocate import Allocate
+from vcray.config.scheduler import HELM_CONF, load_scheduler_config
+from vcray.core.place import Placer, nominated_node
+from vcray.core.policy import Policy, build_policy
+from vcray.core.session import Session, open_session
+from vcray.core.tables import MISSING, READY_STATUS, STATUSES, Phase, Status
+from vcray.registry import discover
+
+CONF = HELM_CONF.replace("enqueue, allocate, backfill", "allocate")
+
+
+@pytest.fixture(scope="module")
+def policy() -> Policy:
+    return build_policy(load_scheduler_config(CONF), discover())
+
+
+class Rescan:
+    """The same rules with no heap, no runs, no caches, no batches."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        view = self.view = session.view
+        tasks, jobs = view.snapshot.tasks, view.snapshot.jobs
+        self.left: dict[int, list[int]] = {}
+        for job in range(len(jobs)):
+            if jobs.queue[job] == MISSING or session.chains.job_valid(view, job) is not None:
+                continue
+            view.jobs.phase[job] = max(int(view.jobs.phase[job]), Phase.INQUEUE)
+            rows = [
+                task
+                for task in view.tasks_of_job[job].tolist()
+                if view.status[task] == Status.PENDING
+                and not tasks.gated[task]
+                and not view.shapes[int(tasks.shape[task])].best_effort
+            ]
+            if rows:
+                keys = [np.asarray(hook(view, np.array(rows))) for hook in session.chains.task_orders]
+                indexed = all(tasks.index[task] != MISSING for task in rows)
+                rank = {
+                    task: (
+                        *(key[i] for key in keys),
+                        tasks.index[task] if indexed else 0,
+                        tasks.created[task],
+                        tasks.uids[task],
+                    )
+                    for i, task in enumerate(rows)
+                }
+                self.left[job] = sorted(rows, key=lambda task: rank[task])
+        self.queues = {int(jobs.queue[job]) for job in self.left}
+        self.jobs = set(self.left)
+
+    def run(self) -> None:
+        view, chains = self.view, self.session.chains
+        table, queues = view.snapshot.jobs, view.snapshot.queues
+        while self.queues:
+            queue = min(
+                self.queues, key=lambda q: (*chains.queue_key(view, q), queues.created[q], queues.names[q])
+            )
+            mine = [job for job in self.jobs if int(table.queue[job]) == queue]
+            if chains.queue_overused(view, queue) or not mine:
+                self.queues.discard(queue)
+                continue
+            job = min(
+                mine,
+                key=lambda j: (*(h(view, j) for h in chains.job_orders), table.created[j], table.names[j]),
+            )
+            if not self.turn(job, queue):
+                self.jobs.discard(job)
+
+    def turn(self, job: int, queue: int) -> bool:
+        session, view, chains = self.session, self.view, self.session.chains
+        tasks = view.snapshot.tasks
+        mark = session.ledger.checkpoint()
+        while self.left[job]:
+            task = self.left[job].pop(0)
+            shape = view.shapes[int(tasks.shape[task])]
+            role = int(tasks.role[task])
+            if not chains.queue_allows(view, queue, shape, 1):
+                continue
+            if role and (job, role) in session.record.failed_roles:
+                session.record.refused[task] = ""
+                continue
+            placer = Placer(view, chains, session.ledger)
+            node = nominated_node(view, task)
+            if (node != MISSING and placer.place_at(job, shape, task, node)) or placer.place(
+                job, shape, [task]
+            ):
+                if chains.job_ready(view, job):
+                    break
+                continue
+            session.record.refused[task] = ""
+            if role:
+                session.record.failed_roles.add((job, role))
+            if not self.go_on(job):
+                break
+        if chains.job_ready(view, job):
+            session.ledger.commit(job, session.ledger.allocated_since(mark))
+            return bool(self.left[job])
+        if not chains.job_pipelined(view, job):
+            session.ledger.rollback(mark)
+        return False
+
+    def go_on(self, job: int) -> bool:
+        view, jobs = self.view, self.view.snapshot.jobs
+        least, rows = int(jobs.min_available[job]), view.tasks_of_job[job].tolist()
+        if least >= len(rows):
+            return False
+        minimums = jobs.role_minimum[job]
+        roles = view.snapshot.tasks.role
+        failed = {int(roles[task]) for task in rows if task in self.session.record.refused}
+        if least < sum(minimum for _, minimum in minimums):
+            good = (*READY_STATUS, Status.PENDING)
+            return sum(view.status[t] in good and int(roles[t]) not in failed for t in rows) >= least
+        return not any(
+            role in failed and minimum > self.held(job, role) for role, minimum in minimums if minimum > 0
+        )
+
+    def held(self, job: int, role: int) -> int:
+        count = self.view.jobs.role_count[job, role]
+        return sum(count[status] for status in READY_STATUS) + count[STATUSES]
+
+
+def outcome(session: Session) -> list[tuple[int, int]]:
+    return list(zip(session.view.status.tolist(), session.ledger.node, strict=True))
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_turns_are_those_of_a_full_rescan(policy: Policy, block: int) -> None:
+    for seed in range(block * 40, block * 40 + 40):
+        for make in (random_snapshot, preferring_snapshot):
+            snapshot = make(seed)
+            fast, slow = open_session(snapshot, policy), open_session(snapshot, policy)
+            Allocate({}).run(fast)
+            Rescan(slow).run()
+            assert outcome(fast) == outcome(slow), (make.__name__, seed)
+            assert set(fast.record.refused) == set(slow.record.refused), (make.__name__, seed)

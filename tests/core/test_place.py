@@ -1,0 +1,72 @@
+"""The batched placer against one pod at a time without caches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.core.random_worlds import preferring_snapshot, random_snapshot
+from vcray.config.scheduler import HELM_CONF, load_scheduler_config
+from vcray.core.place import Placer
+from vcray.core.policy import Policy, build_policy
+from vcray.core.session import Session, open_session
+from vcray.core.tables import Status
+from vcray.registry import discover
+
+
+@pytest.fixture(scope="module")
+def policy() -> Policy:
+    return build_policy(load_scheduler_config(HELM_CONF), discover())
+
+
+def runs(session: Session) -> list[tuple[int, int, list[int]]]:
+    """Pending tasks cut into (job, shape, tasks)."""
+    tasks = session.view.snapshot.tasks
+    found: list[tuple[int, int, list[int]]] = []
+    for task in np.flatnonzero(session.view.status == Status.PENDING).tolist():
+        job, shape = int(tasks.job[task]), int(tasks.shape[task])
+        if found and found[-1][:2] == (job, shape):
+            found[-1][2].append(task)
+        else:
+            found.append((job, shape, [task]))
+    return found
+
+
+def batched(session: Session) -> list[tuple[int, int, int]]:
+    for number, (job, shape, tasks) in enumerate(runs(session)):
+        mark = session.ledger.checkpoint()
+        session.placer.place(job, session.view.shapes[shape], tasks)
+        if number % 3 == 2:
+            session.ledger.rollback(mark)
+    return seats(session)
+
+
+def one_by_one(session: Session) -> list[tuple[int, int, int]]:
+    """A placer without memory for every pod."""
+    for number, (job, shape, tasks) in enumerate(runs(session)):
+        mark = session.ledger.checkpoint()
+        for task in tasks:
+            fresh = Placer(session.view, session.chains, session.ledger)
+            if not fresh.place(job, session.view.shapes[shape], [task]):
+                break
+        if number % 3 == 2:
+            session.ledger.rollback(mark)
+    return seats(session)
+
+
+def seats(session: Session) -> list[tuple[int, int, int]]:
+    status = session.view.status.tolist()
+    return [(task, status[task], node) for task, node in enumerate(session.ledger.node)]
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_a_batch_lands_where_single_pods_would(policy: Policy, block: int) -> None:
+    for seed in range(block * 25, block * 25 + 25):
+        snapshot = random_snapshot(seed)
+        assert batched(open_session(snapshot, policy)) == one_by_one(open_session(snapshot, policy)), seed
+
+
+def test_a_batch_follows_preferences_while_nodes_fill_up(policy: Policy) -> None:
+    for seed in range(200):
+        snapshot = preferring_snapshot(seed)
+        assert batched(open_session(snapshot, policy)) == one_by_one(open_session(snapshot, policy)), seed
