@@ -172,6 +172,15 @@ class World:
                 self.remove(PODS, raw.namespace(pod), raw.name(pod))
         self.settle()
 
+    def change_tasks(self, name: str = "j", **replicas: int) -> None:
+        """Somebody scales tasks of a job."""
+        tasks = [
+            {**task, "replicas": replicas.get(raw.text(task, "name"), raw.number(task, "replicas"))}
+            for task in raw.tables(self.job(name), "spec", "tasks")
+        ]
+        self.change(JOBS, "ns", name, spec__tasks=tasks)
+        self.settle()
+
     def running(self, **spec: object) -> None:
         """From a job's manifest to all its pods running."""
         self.submit(**spec)

@@ -18,7 +18,7 @@ from vcray.api.meta import JsonObject
 from vcray.api.resources import PODGROUPS, PODS
 from vcray.controllers import raw
 from vcray.controllers.base import All, Delete, Effects, Outcome, Patch, ReconcileError, Steps
-from vcray.controllers.job.lifecycle import RESTING, Follow
+from vcray.controllers.job.lifecycle import Follow, stay
 from vcray.controllers.job.podgroup import find_podgroup
 from vcray.controllers.job.status import Counts, stamped, with_running_duration
 from vcray.controllers.job.turn import Turn, run_job_delete
@@ -31,7 +31,7 @@ OUT_OF_SYNC_PATCH: JsonObject = {"metadata": {"annotations": {names.CONTROLLER_O
 
 def kill_all(turn: Turn, keep_finished: bool, then: Follow) -> Effects:
     """Delete the job's pods (without the finished ones), then what was made for them."""
-    if turn.job.deleting or _nothing_left(turn):
+    if turn.job.deleting or (then is stay and _nothing_left(turn)):
         return
     keep = keep_finished or turn.status.retry_count >= turn.job.max_retry - 1
     kept = ("Succeeded", "Failed") if keep else ()
@@ -71,7 +71,7 @@ def target_of(turn: Turn, action: str, task: str, pod: str, partition: str) -> C
 def _nothing_left(turn: Turn) -> bool:
     """A job at rest that was cleaned up before: there is nothing to do, nor to write."""
     status = turn.status
-    if turn.job.phase not in RESTING or status.counts != Counts() or _marks(turn):
+    if status.counts != Counts() or _marks(turn):
         return False
     live = any(phase_of(pod) not in ("Succeeded", "Failed") for pod in pods_of(turn.job, turn.seen))
     return not live and status.version > 0 and find_podgroup(turn.job, turn.seen) is None
