@@ -34,7 +34,7 @@ class Novelty:
             events=tuple(
                 event
                 for event in decisions.events
-                if self._is_new(("event", event.kind, event.name, event.reason), event)
+                if self._is_new(("event", event.kind, event.name, event.type, event.reason), event)
             ),
             queues=tuple(queue for queue in decisions.queues if self._is_new(("queue", queue.queue), queue)),
         )
