@@ -498,3 +498,15 @@ def test_events_without_a_policy_share_one_request() -> None:
     w.settle()
     assert len(w.did(UpdateStatus)) - before <= 2
     assert len(w.did(Create, PODS)) == 20
+
+
+def test_pod_replaced_under_its_name_in_one_change_counts_as_deleted() -> None:
+    w = world()
+    w.running(tasks=[a_task(replicas=2)], policies=[policy("AbortJob", "PodEvicted")])
+    old = w.get(PODS, "ns", "j-t-0") or {}
+    meta = {**raw.table(old, "metadata"), "uid": "another"}
+
+    w.put(PODS, {**old, "metadata": meta, "status": {"phase": "Pending"}})
+    w.settle()
+
+    assert w.phases[-1] == "Aborting"

@@ -51,14 +51,17 @@ class World:
     errors: list[str] = field(default_factory=list)
     phases: list[str] = field(default_factory=list)
     gave_up: list[Request] = field(default_factory=list)
+    asking: Controller | None = None
     _serial: int = 0
 
     # what controllers see
 
     def get(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
+        self._must_be_mirrored(resource)
         return self.objects.get((resource, namespace, name))
 
     def list(self, resource: Resource, namespace: str | None = None) -> list[JsonObject]:
+        self._must_be_mirrored(resource)
         keys = sorted((k for k in self.objects if k[0] == resource), key=lambda k: k[1:])
         return [self.objects[k] for k in keys if namespace is None or k[1] == namespace]
 
@@ -68,6 +71,11 @@ class World:
             for item in self.list(resource)
             if any(o.get("uid") == owner_uid for o in raw.tables(item, "metadata", "ownerReferences"))
         ]
+
+    def _must_be_mirrored(self, resource: Resource) -> None:
+        """A controller may only look at what it watches; a test may look at everything."""
+        if self.asking is not None and resource not in self.asking.watches:
+            raise KeyError(resource)
 
     # what a test does
 
@@ -204,7 +212,10 @@ class World:
                 self.phases.append(phase)
         for controller in self.controllers:
             if change.resource in controller.watches:
-                for request in controller.requests(change, self):
+                asked, self.asking = self.asking, controller
+                requests = list(controller.requests(change, self))
+                self.asking = asked
+                for request in requests:
                     self._enqueue(controller, request)
 
     def _enqueue(self, controller: Controller, request: Request) -> None:
@@ -218,11 +229,15 @@ class World:
         try:
             outcome: Outcome | None = None
             while True:
+                self.asking = controller
                 effect = next(steps) if outcome is None else steps.send(outcome)
+                self.asking = None
                 outcome = self._carry_out(controller, effect)
         except StopIteration:
+            self.asking = None
             self.failures.pop(counter, None)
         except ReconcileError as error:
+            self.asking = None
             self.errors.append(str(error))
             self.failures[counter] = self.failures.get(counter, 0) + 1
             if giving_up:

@@ -106,7 +106,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """Record a Kubernetes event about `object`; it never fails."""
+    """Record a Kubernetes event about `object`; it never fails. The host counts equal ones instead of repeating them."""
 
     resource: Resource
     object: JsonObject
@@ -198,8 +198,25 @@ class Change:
         return found
 
 
+def one_object_each(change: Change) -> tuple[Change, ...]:
+    """The change itself; or, when an object was replaced by another one of its name, its end and the other's birth.
+
+    A mirror sees that when the answer of a create overtakes the watch event of the deletion before it."""
+    if change.old is None or change.new is None or _uid(change.old) == _uid(change.new):
+        return (change,)
+    return Change(change.resource, change.old, None), Change(change.resource, None, change.new)
+
+
+def _uid(item: JsonObject) -> str:
+    metadata = item.get("metadata")
+    return str(metadata.get("uid")) if isinstance(metadata, dict) else ""
+
+
 class Seen(Protocol):
-    """The mirrors, read only. Objects are the host's: a controller must copy before it changes anything."""
+    """The mirrors of the watched resources, read only.
+
+    Objects are the host's: a controller must copy before it changes anything. Asking for a resource that no controller
+    watches is a KeyError; `Read` fetches those."""
 
     def get(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
         """One object by name; `namespace` is "" for cluster-scoped resources."""

@@ -36,6 +36,7 @@ from vcray.controllers.base import (
     Request,
     Seen,
     Steps,
+    one_object_each,
 )
 from vcray.controllers.podusage import Usage, add_usage, pod_usage, usage_json
 
@@ -94,7 +95,7 @@ class PodGroupController:
         if item is None:
             return ()
         if change.resource == PODS:
-            if change.old is None and self._wants_group(item):
+            if len(one_object_each(change)) > 1 or (change.old is None and self._wants_group(item)):
                 return (GroupPod(raw.namespace(item), raw.name(item), group_name(item)),)
         elif change.resource in (REPLICASETS, STATEFULSETS) and _is_empty(item):
             group = f"{names.PODGROUP_PREFIX}{raw.uid(item)}"
@@ -209,7 +210,8 @@ def _owner_annotations(pod: JsonObject, seen: Seen) -> Steps[dict[str, str]]:
         resource = _OWNERS.get(raw.text(owner, "kind"))
         if resource is None:
             continue
-        stored = seen.get(resource, raw.namespace(pod), raw.text(owner, "name"))
+        mirrored = resource in PodGroupController.watches
+        stored = seen.get(resource, raw.namespace(pod), raw.text(owner, "name")) if mirrored else None
         if stored is None:
             outcome = yield Read(resource, raw.namespace(pod), raw.text(owner, "name"))
             stored = outcome.object if outcome.ok else None

@@ -31,6 +31,7 @@ from vcray.controllers.base import (
     Request,
     Seen,
     Steps,
+    one_object_each,
 )
 
 FIELD_MANAGER: Final = "queue-controller"
@@ -163,7 +164,7 @@ class QueueController:
         if change.new is None:
             return ()
         queue = raw.name(change.new)
-        if change.old is None:
+        if change.old is None or len(one_object_each(change)) > 1:
             return [QueueRequest(queue), *(QueueRequest(raw.name(child)) for child in _children(queue, seen))]
         moved = raw.text(change.old, "spec", "parent") != raw.text(change.new, "spec", "parent")
         return (QueueRequest(queue),) if moved else ()

@@ -20,6 +20,7 @@ from vcray.api.meta import JsonObject, JsonValue
 __all__ = [
     "annotation",
     "annotations_of",
+    "append",
     "at",
     "controlled_by",
     "controller",
@@ -116,6 +117,13 @@ def _copied(value: JsonValue) -> JsonValue:
     if isinstance(value, list):
         return [_copied(item) for item in value]
     return value
+
+
+def append(holder: JsonObject, field: str, *items: JsonValue, front: bool = False) -> None:
+    """Add to a list field of an object that is ours to change."""
+    stored = holder.get(field)
+    present = stored if isinstance(stored, list) else []
+    holder[field] = [*items, *present] if front else [*present, *items]
 
 
 def strings(value: Mapping[str, str]) -> JsonObject:

@@ -10,20 +10,29 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import ClassVar, Final
 
-from vcray.api import names
 from vcray.api.batch import JobAction, JobEvent, JobPhase
 from vcray.api.duration import SECOND, format_duration
 from vcray.api.resources import COMMANDS, JOBS, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES, Resource
 from vcray.controllers import raw
-from vcray.controllers.base import Again, Change, Delete, Effects, Emit, ReconcileError, Request, Seen
+from vcray.controllers.base import (
+    Again,
+    Change,
+    Delete,
+    Effects,
+    Emit,
+    ReconcileError,
+    Request,
+    Seen,
+    one_object_each,
+)
 from vcray.controllers.job import events
 from vcray.controllers.job.kill import kill_all, kill_target, target_of
 from vcray.controllers.job.lifecycle import TABLE, Do, step_for, unfinished
-from vcray.controllers.job.policies import SYNC, Answer, Timers, has_timeouts, resolve
+from vcray.controllers.job.policies import SYNC, Answer, Timers, has_policies, has_timeouts, resolve
 from vcray.controllers.job.request import CommandRequest, JobRequest
 from vcray.controllers.job.sync import sync_job
 from vcray.controllers.job.turn import Turn
-from vcray.controllers.job.view import JobView, phase_of, pods_of, view_job
+from vcray.controllers.job.view import JobView, view_job
 
 _INTERNAL_ACTIONS: Final = (JobAction.SYNC_JOB, JobAction.ENQUEUE_JOB, JobAction.SYNC_QUEUE)
 _NOTICING: Final = (JobPhase.PENDING, JobPhase.RUNNING)
@@ -43,20 +52,21 @@ class JobController:
 
     def requests(self, change: Change, seen: Seen) -> Iterable[Request]:
         """See `events` for what each change means."""
-        request: JobRequest | CommandRequest | None = None
+        if change.resource == QUEUES:
+            return events.queue_requests(change, seen)
+        found = (self._request(each, seen) for each in one_object_each(change))
+        return [request for request in found if request is not None]
+
+    def _request(self, change: Change, seen: Seen) -> JobRequest | CommandRequest | None:
         if change.resource == PODS:
-            request = self._pod_request(change, seen)
-        elif change.resource == JOBS:
+            return self._pod_request(change, seen)
+        if change.resource == PODGROUPS:
+            return events.podgroup_request(change, seen)
+        if change.resource == JOBS:
             if change.new is None:
                 self._forget(change)
-            request = events.job_request(change)
-        elif change.resource == PODGROUPS:
-            request = events.podgroup_request(change, seen)
-        elif change.resource == COMMANDS:
-            request = events.command_request(change)
-        elif change.resource == QUEUES:
-            return events.queue_requests(change, seen)
-        return () if request is None else (request,)
+            return events.job_request(change)
+        return events.command_request(change) if change.resource == COMMANDS else None
 
     def reconcile(self, request: Request, seen: Seen, now: float) -> Effects:
         """Carry out a request; one for a job that is gone, or that cannot be read, is dropped."""
@@ -112,23 +122,24 @@ class JobController:
             self.timers.on_action(request, answer.action)
 
     def _answer(self, request: JobRequest, turn: Turn) -> tuple[JobRequest, Answer]:
-        """The action of a request. Where that is but a sync, a failed pod whose policy has not acted yet goes first:
-        the event may have been missed, and a sync might end the job for good."""
+        """The action of a request. Where that is but a sync, an event that pods still show and whose policy has not
+        acted yet goes first: it may have been missed, and a sync might end the job for good."""
         answer = resolve(request, turn.job)
-        if answer != SYNC or turn.job.phase not in _NOTICING or turn.job.deleting:
+        if (
+            answer != SYNC
+            or turn.job.phase not in _NOTICING
+            or turn.job.deleting
+            or not has_policies(turn.job)
+        ):
             return request, answer
-        for pod in pods_of(turn.job, turn.seen):
-            marked = raw.annotation(pod, names.CONTROLLER_OUT_OF_SYNC)
-            if phase_of(pod) != "Failed" or raw.terminating(pod) or marked:
+        for shown in events.shown_by_pods(turn.job, turn.seen):
+            due = resolve(shown, turn.job)
+            if due.action == JobAction.RESTART_PARTITION and not shown.partition:
                 continue
-            missed = events.pod_event(pod, JobEvent.POD_FAILED)
-            due = resolve(missed, turn.job)
-            if due.action == JobAction.RESTART_PARTITION and not missed.partition:
-                continue
-            if due.delay_s and self.timers.is_armed(missed, due.action):
+            if due.delay_s and self.timers.is_armed(shown, due.action):
                 continue
             if step_for(turn.job.phase, due.action).do is not Do.SYNC:
-                return missed, due
+                return shown, due
         return request, answer
 
     def _delay(self, request: JobRequest, answer: Answer, turn: Turn) -> Effects:

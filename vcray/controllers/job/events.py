@@ -7,6 +7,8 @@ first sight of a pod is PodPending, whatever its phase, which also starts the ti
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from vcray.api import names
 from vcray.api.batch import JobEvent
 from vcray.api.meta import JsonObject
@@ -63,6 +65,22 @@ def pod_event(pod: JsonObject, event: JobEvent) -> JobRequest:
         exit_code=exit_code(pod) if event is JobEvent.POD_FAILED else 0,
         version=int(raw.annotation(pod, names.JOB_VERSION)),
     )
+
+
+def shown_by_pods(job: JobView, seen: Seen) -> Iterator[JobRequest]:
+    """Events that the pods of a job still show: failed pods, then tasks of which every replica Succeeded."""
+    pods = [
+        pod
+        for pod in pods_of(job, seen)
+        if not raw.terminating(pod) and not raw.annotation(pod, names.CONTROLLER_OUT_OF_SYNC)
+    ]
+    for pod in pods:
+        if phase_of(pod) == "Failed":
+            yield pod_event(pod, JobEvent.POD_FAILED)
+    for task in job.tasks:
+        succeeded = [pod for pod in pods if task_of(pod) == task.name and phase_of(pod) == "Succeeded"]
+        if len(succeeded) >= task.replicas > 0:
+            yield pod_event(succeeded[-1], JobEvent.TASK_COMPLETED)
 
 
 def exit_code(pod: JsonObject) -> int:
@@ -136,7 +154,7 @@ def podgroup_request(change: Change, seen: Seen) -> JobRequest | None:
     if phase == old_phase:
         return None
     event = JobEvent.UNKNOWN.value if phase == "Unknown" else ""
-    return JobRequest(namespace=namespace, job=job, event=event)
+    return JobRequest(namespace=namespace, job=job, uid=raw.text(owner, "uid"), event=event)
 
 
 def command_request(change: Change) -> CommandRequest | None:

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 
 from vcray.api import names
-from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.meta import JsonObject
 from vcray.api.resources import PODS
 from vcray.controllers import raw
 from vcray.controllers.base import Seen
@@ -135,16 +135,9 @@ def _mount_claims(job: JobView, spec: JsonObject) -> None:
             continue
         mounted.add(claim)
         name = f"{job.name}-{suffix(job.uid, claim)}"
-        append(spec, "volumes", {"name": name, "persistentVolumeClaim": {"claimName": claim}})
+        raw.append(spec, "volumes", {"name": name, "persistentVolumeClaim": {"claimName": claim}})
         for container in raw.tables(spec, "containers"):
-            append(container, "volumeMounts", {"name": name, "mountPath": volume.mount_path})
-
-
-def append(holder: JsonObject, field: str, *items: JsonValue, front: bool = False) -> None:
-    """Add to a list field of an object that is ours to change."""
-    stored = holder.get(field)
-    present = stored if isinstance(stored, list) else []
-    holder[field] = [*items, *present] if front else [*present, *items]
+            raw.append(container, "volumeMounts", {"name": name, "mountPath": volume.mount_path})
 
 
 def may_start(job: JobView, task: TaskView, seen: Seen) -> bool:

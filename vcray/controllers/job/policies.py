@@ -71,6 +71,11 @@ def _delay(policy: LifecyclePolicy) -> float:
         return 0.0
 
 
+def has_policies(job: JobView) -> bool:
+    """Whether any event of the job can have an answer."""
+    return bool(job.spec.policies) or any(task.policies for task in job.tasks)
+
+
 def has_timeouts(job: JobView) -> bool:
     """Whether any policy of the job acts after a time-out."""
     lists = [job.spec.policies, *(task.policies for task in job.tasks)]

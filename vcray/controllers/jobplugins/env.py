@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.controllers import raw
-from vcray.controllers.job.pods import append
 from vcray.controllers.job.view import JobView, TaskView
 from vcray.controllers.jobplugins.base import JobPlugin, containers_of
 
@@ -22,5 +21,5 @@ class EnvPlugin(JobPlugin):
         value = raw.name(pod).rpartition("-")[2]
         for container in containers_of(pod):
             variables: list[JsonValue] = [{"name": name, "value": value} for name in TASK_INDEX_VARIABLES]
-            append(container, "env", *variables, front=True)
+            raw.append(container, "env", *variables, front=True)
         return pod

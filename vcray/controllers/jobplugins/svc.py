@@ -15,7 +15,6 @@ from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import CONFIGMAPS, NETWORKPOLICIES, SERVICES, Resource
 from vcray.controllers import raw
 from vcray.controllers.base import Patch, Steps, expect
-from vcray.controllers.job.pods import append
 from vcray.controllers.job.view import JobView, TaskView
 from vcray.controllers.jobplugins.base import JobPlugin, containers_of, drop_objects, host_names, keep_object
 
@@ -38,11 +37,11 @@ class SvcPlugin(JobPlugin):
         if not spec.get("subdomain"):
             spec["subdomain"] = job.name
         config_map = _config_map_name(job)
-        append(spec, "volumes", {"name": config_map, "configMap": {"name": config_map}})
+        raw.append(spec, "volumes", {"name": config_map, "configMap": {"name": config_map}})
         for container in containers_of(pod):
-            append(container, "volumeMounts", {"name": config_map, "mountPath": MOUNT_PATH})
+            raw.append(container, "volumeMounts", {"name": config_map, "mountPath": MOUNT_PATH})
             if self.options["inject-hosts-env"]:
-                append(container, "env", *(_reference(key, config_map) for key in _keys(job)), front=True)
+                raw.append(container, "env", *(_reference(key, config_map) for key in _keys(job)), front=True)
         return pod
 
     def on_job_add(self, job: JobView) -> Steps[None]:
