@@ -20,15 +20,17 @@ MANY = 24
 
 
 def random_world(number: int) -> World:
-    """Nodes of odd sizes, some without GPUs or memory, pods that half fill them, and a few pending shapes."""
+    """Nodes of odd sizes, some without GPUs, in every second world some without cpu or memory; pods that half fill or
+    overfill them, and a few pending shapes."""
     dice = random.Random(number)
+    bare = [0] if number % 2 else []
     made: list[JsonObject] = []
     for i in range(MANY):
         made.append(
             node(
                 f"n{i}",
-                cpu=dice.choice([0, 1, 3, 7, 64]),
-                memory=dice.choice([0, 1, 5, 13, 256]),
+                cpu=dice.choice([*bare, 1, 3, 7, 64]),
+                memory=dice.choice([*bare, 1, 5, 13, 256]),
                 gpu=dice.choice([None, 0, 3, 8]),
                 pods=dice.choice([1, 2, 4, 110]),
                 images={"train:1": dice.randint(1, 2**30)} if dice.random() < 0.5 else None,

@@ -7,7 +7,7 @@ A node that the pod would overfill (it waits for room there) scores 0.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -47,31 +47,40 @@ class Binpack(Plugin[BinpackArgs]):
         self.weights_ = {row: weight for row, weight in rows if row is not None}
         nodes = view.snapshot.nodes
         self.everywhere_ = frozenset(r for r in self.weights_ if bool((nodes.allocatable[r] > 0).all()))
+        self.plans_: dict[int, _Plan] = {}
 
     def node_score(self, view: View, rows: Rows, shape: Shape) -> FloatLike | None:
         """See the module; None when the pod requests nothing that has a weight."""
         if not self.args.weight:
             return None
+        plan = self.plans_.get(shape.row) or self._plan(shape)
+        if not plan.weighed:
+            return None
         used, allocatable = rows.used, rows.allocatable
         total: FloatLike = 0.0
         over: BoolLike = False
-        weighed = 0
-        for r in shape.nonzero:
-            weight = self.weights_.get(r)
-            if weight is None:
-                continue
-            weighed += weight
-            if weight:
-                after, whole = used[r] + shape.req[r], allocatable[r]
-                if r in self.everywhere_:
-                    total = total + after * weight / whole
-                    over = over | (after > whole)
-                else:
-                    total = total + ratio(after * weight, whole)
-                    over = over | ((after > whole) & (whole > 0))
-        if not weighed:
-            return None
-        return where(over, 0.0, total / weighed * (100 * self.args.weight))
+        for r, request, weight, everywhere in plan.parts:
+            after, whole = used[r] + request, allocatable[r]
+            if everywhere:
+                total = total + after * weight / whole
+                over = over | (after > whole)
+            else:
+                total = total + ratio(after * weight, whole)
+                over = over | ((after > whole) & (whole > 0))
+        return where(over, 0.0, total / plan.weighed * (100 * self.args.weight))
+
+    def _plan(self, shape: Shape) -> _Plan:
+        weights = [(r, self.weights_[r]) for r in shape.nonzero if r in self.weights_]
+        parts = tuple((r, shape.req[r], weight, r in self.everywhere_) for r, weight in weights if weight)
+        plan = self.plans_[shape.row] = _Plan(sum(weight for _, weight in weights), parts)
+        return plan
+
+
+class _Plan(NamedTuple):
+    """What a shape asks for that has a weight: sum of the weights, and (row, request, weight, on every node)."""
+
+    weighed: int
+    parts: tuple[tuple[int, int, int, bool], ...]
 
 
 def _weight(given: object) -> int:

@@ -8,6 +8,8 @@ never finish the gangs that hold them.
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 import numpy as np
 
 from vcray.core.arrays import Int, IntLike
@@ -18,6 +20,7 @@ from vcray.core.view import View
 
 _VALID = (*READY_STATUS, Status.PIPELINED, Status.PENDING)
 _SCHEDULED = (Status.RUNNING, Status.BOUND, Status.FAILED, Status.SUCCEEDED)
+_HOLDING = itemgetter(*READY_STATUS)
 _BEST_EFFORT = -1
 """Last entry of a role's counts: its pending tasks that request nothing."""
 
@@ -101,13 +104,14 @@ class Gang(Plugin[Args]):
 
 def _tasks(view: View, job: int, statuses: tuple[Status, ...]) -> int:
     """Tasks of the job in any of the statuses."""
-    count = view.jobs.count[:, job].tolist()
-    return sum(count[status] for status in statuses)
+    count: list[int] = view.jobs.count[:, job].tolist()
+    return sum([count[status] for status in statuses])
 
 
 def _ready(view: View, job: int) -> int:
     """Tasks that hold a node or are done, and pending best-effort ones (Volcano's IsReady)."""
-    return _tasks(view, job, READY_STATUS) + int(view.jobs.pending_best_effort[job])
+    holding: tuple[int, ...] = _HOLDING(view.jobs.count[:, job].tolist())
+    return sum(holding) + int(view.jobs.pending_best_effort[job])
 
 
 def _roles_short(

@@ -76,7 +76,7 @@ class Overcommit(Plugin[OvercommitArgs]):
     def _hold(self, view: View, job: int, held: Int) -> None:
         rows = view.tasks_of_job[job]
         pending = rows[view.status[rows] == Status.PENDING]
-        shapes = tuple(np.unique(view.snapshot.tasks.shape[pending]).tolist())
+        shapes = tuple(sorted(set(view.snapshot.tasks.shape[pending].tolist())))
         if shapes not in self.pool_of_:
             where = self._where(view, shapes)
             pool = self.pools_.setdefault(where.tobytes(), _Pool(self._budget(view, where)))

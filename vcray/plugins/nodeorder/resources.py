@@ -7,9 +7,11 @@ does not.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from vcray.core.arrays import FloatLike, IntLike, distance, floor, floordiv, minimum, ratio, sqrt, where
 from vcray.core.space import CPU, MEMORY
@@ -30,6 +32,11 @@ class Fullness:
         """Mean free share of cpu and memory after the pod, over those that the node has."""
         whole, held, (floor_cpu, floor_memory) = rows.kube_allocatable, rows.requested_floor, shape.spec.floor
         cpu, memory = whole[CPU], whole[MEMORY]
+        if type(cpu) is int and self.plain:
+            of_cpu, of_memory = cpu - held[0] - floor_cpu, memory - held[1] - floor_memory
+            if of_cpu < 0 or of_memory < 0:
+                of_cpu, of_memory = max(of_cpu, 0), max(of_memory, 0)
+            return (of_cpu * 100 // cpu + of_memory * 100 // memory) // 2
         free_cpu = cpu - minimum(held[0] + floor_cpu, cpu)
         free_memory = memory - minimum(held[1] + floor_memory, memory)
         return self._mean(free_cpu, free_memory, cpu, memory)
@@ -52,6 +59,8 @@ class Fullness:
         A node without a GPU cannot take a pod that wants one, so its share there does not matter."""
         whole, held, req = rows.kube_allocatable, rows.requested, shape.req
         cpu, memory = whole[CPU], whole[MEMORY]
+        if type(cpu) is int and self.plain:
+            return _balanced_numbers(held, whole, req, gpu)
         before = [minimum(self.part(held[CPU], cpu), 1.0), minimum(self.part(held[MEMORY], memory), 1.0)]
         after = [
             minimum(self.part(held[CPU] + req[CPU], cpu), 1.0),
@@ -67,6 +76,33 @@ class Fullness:
             present = [1 * (cpu > 0), 1 * (memory > 0), *([] if gpu is None else [1 * (whole[gpu] > 0)])]
             gain = _even_present(after, present) - _even_present(before, present)
         return 50 + floor((50 + gain) / 2)
+
+
+def _balanced_numbers(held: Any, whole: Any, req: list[int], gpu: int | None) -> int:
+    """`balanced_allocation` of one row of Python numbers: the same steps in the same order, without a call for each."""
+    cpu, memory, held_cpu, held_memory = whole[CPU], whole[MEMORY], held[CPU], held[MEMORY]
+    a, b, c, d = (
+        held_cpu / cpu,
+        held_memory / memory,
+        (held_cpu + req[CPU]) / cpu,
+        (held_memory + req[MEMORY]) / memory,
+    )
+    if a > 1.0 or b > 1.0 or c > 1.0 or d > 1.0:
+        a, b, c, d = min(a, 1.0), min(b, 1.0), min(c, 1.0), min(d, 1.0)
+    if gpu is None:
+        before, after = int((1 - abs(a - b) / 2) * 100), int((1 - abs(c - d) / 2) * 100)
+    else:
+        gpus = whole[gpu]
+        before = _even_numbers(a, b, min(held[gpu] / gpus, 1.0) if gpus else 0.0)
+        after = _even_numbers(c, d, min((held[gpu] + req[gpu]) / gpus, 1.0) if gpus else 0.0)
+    return 50 + (50 + after - before) // 2
+
+
+def _even_numbers(a: float, b: float, c: float) -> int:
+    """`_even_triple` of three Python numbers."""
+    mean = (a + b + c) / 3
+    a, b, c = a - mean, b - mean, c - mean
+    return int((1 - math.sqrt((a * a + b * b + c * c) / 3)) * 100)
 
 
 PLAIN = Fullness(operator.floordiv, operator.truediv, True)

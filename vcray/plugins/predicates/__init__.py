@@ -20,7 +20,7 @@ from vcray.core.plugin import Args, Plugin
 from vcray.core.space import PODS
 from vcray.core.view import Rows, Shape, View
 from vcray.plugins.predicates import node_rules
-from vcray.plugins.predicates.pod_affinity import PodAffinity
+from vcray.plugins.predicates.pod_affinity import NO_RULES, PodAffinity
 from vcray.plugins.predicates.topology_spread import TopologySpread
 
 CROWDED = "node(s) pod number exceeded"
@@ -69,7 +69,9 @@ class Predicates(Plugin[PredicatesArgs]):
         if shape.port_clashes and self.args.node_ports:
             for port in shape.port_clashes:
                 ok = ok & (rows.port_count[port] == 0)
-        return ok if self.affinity_ is None else self.affinity_.near(view, rows, shape, ok)
+        if self.affinity_ is None or self.affinity_.rules(shape) is NO_RULES:
+            return ok
+        return self.affinity_.near(view, rows, shape, ok)
 
     def domain_terms(self, view: View, shape: Shape, candidates: Bool) -> Sequence[DomainTerm]:
         """Affinity between pods and topology spread, where they look beyond one node."""

@@ -30,7 +30,7 @@ class Proportion(Plugin[Args]):
     """Weighted max-min shares of queues, and the admission gate of their real capability.
 
     Session state, by queue row as Python lists for hooks asked every turn: `deserved_`, the resources that count in a share
-    (`shared_`), the whole units a queue may hold (`limit_`), and what admitted groups hold (`inqueue_`, `elastic_`)."""
+    (`shared_`), the whole units a queue may hold (`limit_`), and what admitted groups hold (`inqueue_`, `elastic_`); `open_`, who may."""
 
     def open(self, view: View) -> None:
         """Share out the cluster; fixed for the session."""
@@ -54,6 +54,7 @@ class Proportion(Plugin[Args]):
             for queue in self.deserved_
         ]
         self.real_: list[list[float]] = [real[:, queue].tolist() for queue in range(len(queues))]
+        self.open_: list[bool] = np.isin(queues.state, _OPEN).tolist()
         self.inqueue_: list[list[int]] = inqueue_by_queue(view).T.tolist()
         self.elastic_: list[list[int]] = elastic_by_queue(view).T.tolist()
 
@@ -70,7 +71,7 @@ class Proportion(Plugin[Args]):
 
     def queue_allows(self, view: View, queue: int, shape: Shape, count: int) -> int:
         """How many keep the queue within what it deserves of the resources requested; none unless it is open."""
-        if view.snapshot.queues.state[queue] not in _OPEN:
+        if not self.open_[queue]:
             return 0
         held, limit = view.queues.claimed_list[queue], self.limit_[queue]
         for row in shape.nonzero_but_pods:
@@ -80,7 +81,7 @@ class Proportion(Plugin[Args]):
     def job_enqueueable(self, view: View, job: int) -> Answer:
         """Does the minimum fit what the queue may hold, beside what it holds and has let in?"""
         jobs, queue = view.snapshot.jobs, int(view.snapshot.jobs.queue[job])
-        if queue == MISSING or view.snapshot.queues.state[queue] not in _OPEN:
+        if queue == MISSING or not self.open_[queue]:
             return Answer(Vote.REJECT)
         if not jobs.min_resources_set[job]:
             return Answer(Vote.PERMIT)
