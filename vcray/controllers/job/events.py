@@ -16,6 +16,7 @@ from vcray.api.resources import JOBS
 from vcray.controllers import raw
 from vcray.controllers.base import Change, Seen
 from vcray.controllers.job.lifecycle import RESTING
+from vcray.controllers.job.policies import mentions
 from vcray.controllers.job.request import CommandRequest, JobRequest
 from vcray.controllers.job.view import JobView, is_job_pod, phase_of, pods_of, task_of
 
@@ -112,9 +113,11 @@ def _pod_event(change: Change, job: JobView | None, seen: Seen) -> JobEvent:
 
 
 def _task_completed(pod: JsonObject, job: JobView | None, seen: Seen) -> bool:
-    """Every replica of the pod's task Succeeded."""
+    """Every replica of the pod's task Succeeded, and a policy wants to know."""
     task = job.task(task_of(pod)) if job is not None else None
     if job is None or task is None or task.replicas == 0:
+        return False
+    if not mentions(job, task, JobEvent.TASK_COMPLETED):
         return False
     succeeded = sum(
         1 for item in pods_of(job, seen) if task_of(item) == task.name and phase_of(item) == "Succeeded"
@@ -123,9 +126,11 @@ def _task_completed(pod: JsonObject, job: JobView | None, seen: Seen) -> bool:
 
 
 def _task_failed(pod: JsonObject, job: JobView | None, seen: Seen) -> bool:
-    """The containers of the task's live pods were restarted as often as its maxRetry."""
+    """The containers of the task's live pods were restarted as often as its maxRetry, and a policy wants to know."""
     task = job.task(task_of(pod)) if job is not None else None
     if job is None or task is None or task.replicas == 0 or task.restart_limit < 0:
+        return False
+    if not mentions(job, task, JobEvent.TASK_FAILED):
         return False
     restarts = sum(
         raw.number(status, "restartCount")

@@ -14,7 +14,7 @@ from vcray.api.duration import DurationError, duration_seconds
 from vcray.api.meta import JsonObject
 from vcray.controllers import raw
 from vcray.controllers.job.request import JobRequest
-from vcray.controllers.job.view import JobView, phase_of
+from vcray.controllers.job.view import JobView, TaskView, phase_of
 
 INTERNAL_EVENTS = (JobEvent.OUT_OF_SYNC, JobEvent.COMMAND_ISSUED, JobEvent.POD_RUNNING)
 """Events that no policy is asked about."""
@@ -74,6 +74,15 @@ def _delay(policy: LifecyclePolicy) -> float:
 def has_policies(job: JobView) -> bool:
     """Whether any event of the job can have an answer."""
     return bool(job.spec.policies) or any(task.policies for task in job.tasks)
+
+
+def mentions(job: JobView, task: TaskView, event: JobEvent) -> bool:
+    """Whether a policy names this event for a task: what nobody asks for need not be found out."""
+    return any(
+        JobEvent.ANY in policy.events or event in policy.events or policy.event in (event, JobEvent.ANY)
+        for policies in (task.policies, job.spec.policies)
+        for policy in policies
+    )
 
 
 def has_timeouts(job: JobView) -> bool:
