@@ -11,7 +11,7 @@ import numpy as np
 
 from vcray.core.action import Action
 from vcray.core.order import Turns, Worksheet
-from vcray.core.place import nominated_node
+from vcray.core.place import Refusal, nominated_node
 from vcray.core.reasons import role_failed
 from vcray.core.session import Session
 from vcray.core.tables import MISSING, READY_STATUS, STATUSES, Phase, Status
@@ -72,7 +72,8 @@ class _Turn:
         if session.watch is not None:
             session.watch("turn", job)
         mark = session.ledger.checkpoint()
-        self._place()
+        if not self._known_to_fail():
+            self._place(mark)
         if session.chains.job_ready(self.view, job):
             session.ledger.commit(job, session.ledger.allocated_since(mark))
             if session.watch is not None:
@@ -82,10 +83,37 @@ class _Turn:
             session.ledger.rollback(mark)
         return False
 
-    def _place(self) -> None:
+    def _known_to_fail(self) -> bool:
+        """True when an equal gang has just failed in this very state: then this one is refused alike, without trying.
+
+        Only for a gang of one shape whose promises could not be kept either."""
+        session, sheet, job, chains = self.session, self.worksheet, self.job, self.session.chains
+        table = self.view.snapshot.tasks
+        first = sheet.run(job, 1)[0]
+        shape, role = self.view.shapes[int(table.shape[first])], int(table.role[first])
+        refusal = session.placer.refusal(job, shape)
+        if refusal is None or not sheet.is_one_run(job) or table.nominated[first] != MISSING:
+            return False
+        if role and (job, role) in session.record.failed_roles:
+            return False
+        run = sheet.run(job, chains.gang_need(self.view, job, sheet.remaining(job)))
+        placed = len(refusal.seats)
+        if len(run) <= placed or chains.queue_allows(self.view, self.queue, shape, len(run)) < len(run):
+            return False
+        if chains.job_ready(self.view, job) or chains.job_pipelined(self.view, job):
+            return False
+        session.ledger.suppose_undone(run, refusal.seats)
+        sheet.pop(job, placed)
+        if self._refused(refusal.text, role) and sheet.left(job):
+            self._skip_role(sheet.run(job, sheet.left(job)), role)
+            sheet.pop(job, sheet.left(job))
+        return True
+
+    def _place(self, mark: int) -> None:
         """Take tasks off the worksheet until the job is ready after a placement, or none are left."""
         session, sheet, job = self.session, self.worksheet, self.job
-        table, placer = self.view.snapshot.tasks, session.placer
+        table, placer, ledger = self.view.snapshot.tasks, session.placer, session.ledger
+        version = ledger.version
         while sheet.left(job):
             need = session.chains.gang_need(self.view, job, sheet.remaining(job))
             run = sheet.run(job, max(need, 1))
@@ -103,27 +131,31 @@ class _Turn:
                 continue
             node = nominated_node(self.view, first)
             if node != MISSING and placer.place_at(job, shape, first, node):
-                placed = 1
-                run = run[:1]
+                placed, run = 1, run[:1]
             else:
+                untouched = ledger.version == version
                 placed = placer.place(job, shape, run)
             sheet.pop(job, placed)
             if placed and session.chains.job_ready(self.view, job):
                 return
-            if placed < len(run) and not self._refused(shape.row, role):
-                return
+            if placed < len(run):
+                text = placer.explain(job, shape)
+                if untouched:
+                    seats = tuple(ledger.seats_since(mark))
+                    placer.remember(job, shape, Refusal(version, seats, text))
+                if not self._refused(text, role):
+                    return
 
     def _skip_role(self, tasks: list[int], role: int) -> None:
         names, roles = self.view.snapshot.tasks.names, self.view.snapshot.roles
         for task in tasks:
             self.session.record.refused[task] = role_failed(names[task].partition("/")[2], roles[role])
 
-    def _refused(self, shape: int, role: int) -> bool:
+    def _refused(self, text: str, role: int) -> bool:
         """The next task fits nowhere: note it; True when the job should go on with other tasks.
 
         Equal tasks behind it fail alike, since nothing is placed between, and are taken off with it."""
         session, sheet, job = self.session, self.worksheet, self.job
-        text = session.placer.explain(job, self.view.shapes[shape])
         while True:
             task = sheet.run(job, 1)[0]
             session.record.refused[task] = text

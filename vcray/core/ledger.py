@@ -87,8 +87,10 @@ class Ledger:
         self.entries: list[Entry] = []
         self.undone: dict[int, Undone] = {}
         self.commits: list[Committed] = []
-        self.free_epoch = 0
-        """Grows when room appears: an eviction or a withdrawn promise, not a rollback."""
+        self.version = 0
+        """Names the present state of all sums: a new number after every step, the old one again after a rollback."""
+        self._versions: list[int] = []
+        self._last_version = 0
         self.journal: Int = np.empty(1024, dtype=np.int64)
         self.touched = 0
         self._moves: dict[tuple[Kind, int], _Move] = {}
@@ -111,7 +113,6 @@ class Ledger:
     def withdraw(self, task: int) -> None:
         """Take a promise back: Pipelined -> Pending."""
         table = self.view.snapshot.tasks
-        self.free_epoch += 1
         self._enter(
             Entry(Kind.WITHDRAW, int(table.job[task]), int(table.shape[task]), (task,), (self.node[task],))
         )
@@ -119,7 +120,6 @@ class Ledger:
     def evict(self, task: int) -> None:
         """Start to free what a task on a node holds: -> Releasing. `used` stays, `requested` and counters fall."""
         table = self.view.snapshot.tasks
-        self.free_epoch += 1
         before = (int(self.view.status[task]),)
         job, shape = int(table.job[task]), int(table.shape[task])
         self._enter(Entry(Kind.EVICT, job, shape, (task,), (self.node[task],), before))
@@ -132,6 +132,7 @@ class Ledger:
         """Undo all steps above the mark, last first; what each task had held is remembered in `undone`."""
         while len(self.entries) > mark:
             entry = self.entries.pop()
+            self.version = self._versions.pop()
             self._apply(entry, -1)
             if entry.kind is Kind.PLACE or entry.kind is Kind.PIPELINE:
                 status = Status.ALLOCATED if entry.kind is Kind.PLACE else Status.PIPELINED
@@ -158,6 +159,21 @@ class Ledger:
             self.undone.pop(task, None)
         self.commits.append(Committed(job, tuple(rows), tuple(self.node[task] for task in rows), whole))
 
+    def suppose_undone(self, tasks: Sequence[int], seats: Sequence[tuple[Status, int]]) -> None:
+        """Remember of tasks what placing and undoing them would have left: status and node row each."""
+        self.undone.update(
+            (task, Undone(status, node)) for task, (status, node) in zip(tasks, seats, strict=False)
+        )
+
+    def seats_since(self, mark: int) -> list[tuple[Status, int]]:
+        """Status and node row of each task placed or promised above a mark, in order."""
+        return [
+            (Status.ALLOCATED if entry.kind is Kind.PLACE else Status.PIPELINED, node)
+            for entry in self.entries[mark:]
+            if entry.kind in (Kind.PLACE, Kind.PIPELINE)
+            for node in entry.nodes
+        ]
+
     def allocated_since(self, mark: int) -> list[int]:
         """Tasks allocated above a mark, in order."""
         return [task for entry in self.entries[mark:] if entry.kind is Kind.PLACE for task in entry.tasks]
@@ -166,6 +182,9 @@ class Ledger:
 
     def _enter(self, entry: Entry) -> None:
         self.entries.append(entry)
+        self._versions.append(self.version)
+        self._last_version += 1
+        self.version = self._last_version
         self._apply(entry, 1)
 
     def _apply(self, entry: Entry, sign: int) -> None:

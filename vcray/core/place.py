@@ -7,6 +7,7 @@ place it, ask again. The first pick is always valid, so the same loop is the fas
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,18 @@ from vcray.core.merge import NONE, merge
 from vcray.core.policy import Chains
 from vcray.core.reasons import explain
 from vcray.core.rows import Layout, OneRow
+from vcray.core.tables import Status
 from vcray.core.view import Shape, View
+
+
+class Refusal(NamedTuple):
+    """A class did not find room for all its pods: the seats that it got, in order, and why there was no next.
+
+    True as long as the ledger is in the state `version`, whichever job asks."""
+
+    version: int
+    seats: tuple[tuple[Status, int], ...]
+    text: str
 
 
 class Placer:
@@ -31,6 +43,8 @@ class Placer:
         self.layout = Layout(ledger.matrix)
         self._classes: dict[object, Class] = {}
         self._class_keys: dict[int, object] = {}
+        self._texts: dict[Class, tuple[int, str]] = {}
+        self._refusals: dict[Class, Refusal] = {}
 
     def class_of(self, job: int, shape: Shape) -> Class:
         """The class of a job's pods of this shape."""
@@ -80,7 +94,20 @@ class Placer:
 
     def explain(self, job: int, shape: Shape) -> str:
         """Why no node takes one more pod of the shape, now."""
-        return explain(self.view, self.chains, self.class_of(job, shape))
+        cls, version = self.class_of(job, shape), self.ledger.version
+        known = self._texts.get(cls)
+        if known is None or known[0] != version:
+            known = self._texts[cls] = (version, explain(self.view, self.chains, cls))
+        return known[1]
+
+    def refusal(self, job: int, shape: Shape) -> Refusal | None:
+        """What is known, in the present state, of a longer run of this class that did not fit."""
+        known = self._refusals.get(self.class_of(job, shape))
+        return known if known is not None and known.version == self.ledger.version else None
+
+    def remember(self, job: int, shape: Shape, refusal: Refusal) -> None:
+        """Keep a refusal for others of the class."""
+        self._refusals[self.class_of(job, shape)] = refusal
 
     def _enter(
         self, cls: Class, promised: bool, job: int, tasks: Sequence[int], nodes: Sequence[int]
