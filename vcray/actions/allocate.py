@@ -187,7 +187,7 @@ class _Turn:
         return True
 
     def _others_suffice(self, failed: set[int], least: int) -> bool:
-        """Ready and pending tasks of roles without a failed task make up the minimum."""
+        """Ready tasks, and pending ones of roles without a failed task, make up the minimum."""
         tasks = self.view.tasks_of_job[self.job]
         refused = self.session.record.refused
         roles = self.view.snapshot.tasks.role[tasks]
@@ -196,4 +196,5 @@ class _Turn:
         }
         good = ~np.isin(roles, sorted(bad))
         status = self.view.status[tasks]
-        return int((good & np.isin(status, (*READY_STATUS, Status.PENDING))).sum()) >= least
+        left = np.isin(status, READY_STATUS) | (good & (status == Status.PENDING))
+        return int(left.sum()) >= least
