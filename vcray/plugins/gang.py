@@ -75,25 +75,22 @@ class Gang(Plugin[Args]):
     def job_order(self, view: View, jobs: IntLike) -> IntLike:
         """0 for a job below `minMember`, 1 for the others: unready first. Role minimums are not looked at."""
         if isinstance(jobs, np.ndarray):
-            ready = view.jobs.pending_best_effort[jobs].astype(np.int64)
-            for status in READY_STATUS:
-                ready += view.jobs.count[status, jobs]
-            return (ready >= view.snapshot.jobs.min_available[jobs]).astype(np.int64)
+            return (_all_ready(view)[jobs] >= view.snapshot.jobs.min_available[jobs]).astype(np.int64)
         return int(_ready(view, jobs) >= int(view.snapshot.jobs.min_available[jobs]))
 
     def close(self, view: View, closing: Closing) -> None:
         """Condition Scheduled or Unschedulable of each job that has tasks and a queue, by the task count alone.
 
         A job that misses only a role minimum therefore says Scheduled, as in Volcano."""
-        least = view.snapshot.jobs.min_available.tolist()
+        least = view.snapshot.jobs.min_available
         told = (view.jobs.count.sum(axis=0) > 0) & (view.snapshot.jobs.queue != MISSING)
-        for job in np.flatnonzero(told).tolist():
-            ready = _ready(view, job)
-            if ready >= least[job]:
-                closing.condition(job, "Scheduled", "tasks in gang are ready to be scheduled", "")
-            elif not _only_ending(view, job):
+        ready = _all_ready(view) >= least
+        for job in np.flatnonzero(told & ready).tolist():
+            closing.condition(job, "Scheduled", "tasks in gang are ready to be scheduled", "")
+        for job in np.flatnonzero(told & ~ready).tolist():
+            if not _only_ending(view, job):
                 total = int(view.jobs.count[:, job].sum())
-                short = least[job] - (_tasks(view, job, READY_STATUS) + closing.undone(job))
+                short = int(least[job]) - (_tasks(view, job, READY_STATUS) + closing.undone(job))
                 closing.condition(
                     job,
                     "Unschedulable",
@@ -112,6 +109,12 @@ def _ready(view: View, job: int) -> int:
     """Tasks that hold a node or are done, and pending best-effort ones (Volcano's IsReady)."""
     holding: tuple[int, ...] = _HOLDING(view.jobs.count[:, job].tolist())
     return sum(holding) + int(view.jobs.pending_best_effort[job])
+
+
+def _all_ready(view: View) -> Int:
+    """(J,) `_ready` of every job."""
+    ready: Int = view.jobs.pending_best_effort + view.jobs.count[list(READY_STATUS)].sum(axis=0)
+    return ready
 
 
 def _roles_short(

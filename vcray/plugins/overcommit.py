@@ -9,7 +9,7 @@ counts against everyone. Groups that are Completed hold nothing (volcano-sh/volc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from pydantic import Field
@@ -41,12 +41,10 @@ class Overcommit(Plugin[OvercommitArgs]):
         self.pools_: dict[bytes, _Pool] = {}
         everywhere = np.ones(len(view.snapshot.nodes), dtype=bool)
         self.idle_ = self._budget(view, everywhere)
-        self.started_ = [0] * len(view.space)
-        for job, held in _held_by_job(view):
-            if view.jobs.phase[job] == Phase.INQUEUE:
-                self._hold(view, job, held)
-            else:
-                self.started_ = [a + b for a, b in zip(self.started_, held.tolist(), strict=True)]
+        held, waiting, started = _held_by_job(view)
+        self.started_: list[int] = held[:, started].sum(axis=1).tolist()
+        for shapes, priority, rows in _alike(view, waiting):
+            self._pool(view, shapes).hold(priority, held[:, rows].sum(axis=1).tolist())
 
     def job_enqueueable(self, view: View, job: int) -> Answer:
         """Does the whole minimum fit the budget beside what others hold against this group?"""
@@ -71,17 +69,17 @@ class Overcommit(Plugin[OvercommitArgs]):
     def job_enqueued(self, view: View, job: int) -> None:
         """The group's minimum, without what its gated pods ask, is held from now on."""
         jobs = view.snapshot.jobs
-        self._hold(view, job, np.maximum(jobs.min_resources[:, job] - jobs.requested_gated[:, job], 0))
+        held = np.maximum(jobs.min_resources[:, job] - jobs.requested_gated[:, job], 0)
+        self._pool(view, _pending_shapes(view, job)).hold(int(jobs.priority[job]), held.tolist())
 
-    def _hold(self, view: View, job: int, held: Int) -> None:
-        rows = view.tasks_of_job[job]
-        pending = rows[view.status[rows] == Status.PENDING]
-        shapes = tuple(sorted(set(view.snapshot.tasks.shape[pending].tolist())))
-        if shapes not in self.pool_of_:
+    def _pool(self, view: View, shapes: tuple[int, ...]) -> _Pool:
+        """The pool of groups whose pending pods have these shapes."""
+        pool = self.pool_of_.get(shapes)
+        if pool is None:
             where = self._where(view, shapes)
             pool = self.pools_.setdefault(where.tobytes(), _Pool(self._budget(view, where)))
             self.pool_of_[shapes] = pool
-        self.pool_of_[shapes].hold(int(view.snapshot.jobs.priority[job]), held.tolist())
+        return pool
 
     def _budget(self, view: View, where: Bool) -> list[float]:
         """Factor x total - used over some nodes; a dead or cordoned node counts with what runs on it."""
@@ -130,15 +128,42 @@ class _Pool:
         return found
 
 
-def _held_by_job(view: View) -> Iterable[tuple[int, Int]]:
-    """Groups that hold budget when the session opens: Inqueue ones their minimum, Running ones that started what of their
-    minimum is not placed; requests of gated pods left out."""
+def _held_by_job(view: View) -> tuple[Int, Int, Int]:
+    """(R, J) what groups hold when the session opens, and the rows of those that do: Inqueue ones their minimum, Running
+    ones that started what of their minimum is not placed; requests of gated pods left out."""
     jobs, live = view.snapshot.jobs, view.jobs
     minimum = np.where(jobs.min_resources_named, jobs.min_resources, 0)
     placed = live.count[list(ALLOCATED_STATUS)].sum(axis=0)
-    running = (live.phase == Phase.RUNNING) & (placed >= jobs.min_available)
-    rest = np.where(running, np.maximum(minimum - live.allocated, 0), minimum)
-    held = np.maximum(rest - jobs.requested_gated, 0)
-    for job in np.flatnonzero((live.phase == Phase.INQUEUE) | running).tolist():
-        if held[:, job].any():
-            yield job, held[:, job]
+    started = (live.phase == int(Phase.RUNNING)) & (placed >= jobs.min_available)
+    rest = np.where(started, np.maximum(minimum - live.allocated, 0), minimum)
+    held: Int = np.maximum(rest - jobs.requested_gated, 0)
+    known = jobs.queue >= 0
+    waiting = known & (live.phase == int(Phase.INQUEUE)) & held.any(axis=0)
+    return held, np.flatnonzero(waiting), np.flatnonzero(known & started)
+
+
+def _alike(view: View, jobs: Int) -> Iterator[tuple[tuple[int, ...], int, list[int]]]:
+    """(shapes of pending pods, priority, groups) of groups that wait for the same nodes at the same priority.
+
+    Thousands of groups may wait; most have pods of one shape or none yet, so these are found by column."""
+    tasks = view.snapshot.tasks
+    pending = np.flatnonzero(view.status == int(Status.PENDING))
+    none = len(view.shapes)
+    low = np.full(len(view.snapshot.jobs), none, dtype=np.int64)
+    high = np.full(len(view.snapshot.jobs), -1, dtype=np.int64)
+    np.minimum.at(low, tasks.job[pending], tasks.shape[pending])
+    np.maximum.at(high, tasks.job[pending], tasks.shape[pending])
+    groups: dict[tuple[tuple[int, ...], int], list[int]] = {}
+    columns = (low[jobs], high[jobs], view.snapshot.jobs.priority[jobs])
+    for job, first, last, priority in zip(jobs.tolist(), *(c.tolist() for c in columns), strict=True):
+        shapes = () if first == none else (first,) if first == last else _pending_shapes(view, job)
+        groups.setdefault((shapes, priority), []).append(job)
+    for (shapes, priority), members in groups.items():
+        yield shapes, priority, members
+
+
+def _pending_shapes(view: View, job: int) -> tuple[int, ...]:
+    """Shapes of a group's pending pods, each once, in row order."""
+    rows = view.tasks_of_job[job]
+    pending = rows[view.status[rows] == int(Status.PENDING)]
+    return tuple(sorted(set(view.snapshot.tasks.shape[pending].tolist())))

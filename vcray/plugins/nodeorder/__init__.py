@@ -85,7 +85,7 @@ class Nodeorder(Plugin[NodeorderArgs]):
         args, out = self.args, []
         if args.pod_affinity and (raw := self.affinity_.score(view, shape)) is not None:
             out.append(DomainTerm(raw=raw, scale=Scale.MIN_MAX, weight=args.pod_affinity))
-        if args.spread and (soft := self.spread_.soft(shape)) is not None:
+        if args.spread and shape.spec.spread and (soft := self.spread_.soft(shape)) is not None:
             raw = self.spread_.score(view, soft, candidates)
             out.append(DomainTerm(raw=raw, counted=soft.labelled, scale=Scale.SPREAD, weight=args.spread))
         return out

@@ -75,11 +75,12 @@ class Predicates(Plugin[PredicatesArgs]):
 
     def domain_terms(self, view: View, shape: Shape, candidates: Bool) -> Sequence[DomainTerm]:
         """Affinity between pods and topology spread, where they look beyond one node."""
-        masks = (
-            self.affinity_.allowed(view, shape) if self.affinity_ else None,
-            self.spread_.allowed(view, shape) if self.spread_ else None,
-        )
-        return [DomainTerm(ok=mask) for mask in masks if mask is not None]
+        terms: list[DomainTerm] = []
+        if self.affinity_ and (mask := self.affinity_.allowed(view, shape)) is not None:
+            terms.append(DomainTerm(ok=mask))
+        if self.spread_ and shape.spec.spread and (mask := self.spread_.allowed(view, shape)) is not None:
+            terms.append(DomainTerm(ok=mask))
+        return terms
 
     def moves_itself(self, view: View, shape: Shape) -> bool:
         """Anti-affinity to its own kind beyond a node, or a spread constraint that counts its own kind."""
