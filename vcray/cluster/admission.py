@@ -21,6 +21,7 @@ from vcray.clock import rfc3339
 from vcray.cluster import refusals
 from vcray.cluster.catalog import Kind
 from vcray.cluster.defaulting import apply_defaults
+from vcray.cluster.podrules import check_pod_update
 from vcray.cluster.pods import default_pod, first_status, resolve_priority
 from vcray.cluster.pruning import drop_nulls, prune
 from vcray.cluster.record import dig, section, text
@@ -78,11 +79,12 @@ class Admission:
         self.check(kind, obj)
         return obj
 
-    def on_update(self, kind: Kind, obj: JsonObject) -> JsonObject:
+    def on_update(self, kind: Kind, old: JsonObject, obj: JsonObject) -> JsonObject:
         """The same for a changed object."""
         self.shape(kind, obj)
         if kind.resource == PODS:
             default_pod(obj)
+            check_pod_update(old, obj)
         self.check(kind, obj)
         return obj
 

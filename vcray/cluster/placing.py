@@ -10,7 +10,7 @@ from vcray.clock import rfc3339
 from vcray.cluster import refusals
 from vcray.cluster.apply import track_update
 from vcray.cluster.deletion import DeleteOptions, check_preconditions, read_options
-from vcray.cluster.record import Record, dig, entries, section, strings, text
+from vcray.cluster.record import Record, dig, entries, integer, section, strings, text
 from vcray.cluster.selectors import selector_matches
 from vcray.cluster.store import Store, Write
 from vcray.kube.errors import BadRequest, TooManyRequests
@@ -73,7 +73,7 @@ def evict(store: Store, namespace: str, name: str, eviction: JsonObject) -> None
                 "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
             )
         for budget in budgets:
-            _spend(budget)
+            _spend(budget, pod)
     if options.dry_run:
         return
     if not dig(pod, "metadata", "deletionTimestamp"):
@@ -95,19 +95,31 @@ def _budgets(store: Store, pod: Record) -> Iterator[JsonObject]:
             yield budget
 
 
-def _spend(budget: JsonObject) -> None:
+def _spend(budget: JsonObject, pod: JsonObject) -> None:
+    """Refuse if the budget has no room. A pod that is not ready may go while enough others are healthy."""
     allowed = dig(budget, "status", "disruptionsAllowed")
     if not isinstance(allowed, int) or allowed > 0:
         return
+    if not _is_ready(pod):
+        healthy, wanted = dig(budget, "status", "currentHealthy"), dig(budget, "status", "desiredHealthy")
+        enough = integer(healthy) >= integer(wanted) > 0
+        if enough or dig(budget, "spec", "unhealthyPodEvictionPolicy") == "AlwaysAllow":
+            return
+    name = text(dig(budget, "metadata", "name"))
     details: JsonObject = {
         "causes": [
             {
                 "reason": "DisruptionBudget",
-                "message": f"The disruption budget {dig(budget, 'metadata', 'name')} allows no disruption now",
+                "message": f"The disruption budget {name} allows no disruption now",
             }
         ]
     }
     raise TooManyRequests(_BUDGET, details=details)
+
+
+def _is_ready(pod: JsonObject) -> bool:
+    conditions = entries(dig(pod, "status", "conditions"))
+    return any(item.get("type") == "Ready" and item.get("status") == "True" for item in conditions)
 
 
 def set_condition(pod: JsonObject, condition: JsonObject, now: str) -> None:

@@ -17,7 +17,7 @@ from vcray.cluster.deletion import DeleteOptions, read_options
 from vcray.cluster.record import Record
 from vcray.cluster.store import ListPage, Selection, Store, Write
 from vcray.kube.client import PatchType
-from vcray.kube.errors import ApiError, BadRequest, MethodNotAllowed, status_response
+from vcray.kube.errors import ApiError, BadRequest, Invalid, MethodNotAllowed, status_response
 from vcray.kube.transport import Query, Response
 
 VERSION: JsonObject = {"major": "1", "minor": "36", "gitVersion": "v1.36.1", "platform": "vcray/embedded"}
@@ -141,7 +141,7 @@ def _patch(
 ) -> Response:
     how = content_type.partition(";")[0].strip()
     if how == PatchType.APPLY and not query.get("fieldManager"):
-        raise BadRequest(
+        raise Invalid(
             'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch'
         )
     patch = _decode_any(body, how)

@@ -242,7 +242,7 @@ class Store:
                     new["status"] = old["status"]
         new["metadata"] = dict(section(new, "metadata"))
         keep_server_fields(old, new)
-        new = self._admission.on_update(kind, new)
+        new = self._admission.on_update(kind, old, new)
         if kind.counts:
             count_change(old, new, kind.has_status)
         return new

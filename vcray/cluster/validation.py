@@ -13,6 +13,9 @@ from functools import lru_cache
 
 from vcray.api.meta import JsonObject, JsonValue
 
+_NOWHERE = '<nil>: Invalid value: "": '
+"""How the server opens an error that it cannot lay at one field's door."""
+
 _INT_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
 
@@ -69,6 +72,9 @@ def _check(value: JsonValue, schema: JsonValue, path: str, errors: list[str]) ->
     if schema.get("x-kubernetes-int-or-string"):
         if not isinstance(value, int | str) or isinstance(value, bool):
             _wrong_type(value, "integer,string", path, errors)
+            if schema.get("anyOf"):
+                errors.append(f'{_NOWHERE}"{path}" must validate at least one schema (anyOf)')
+                _wrong_type(value, "integer", path, errors)
             return
     elif isinstance(wanted, str) and not _fits_type(value, wanted):
         _wrong_type(value, wanted, path, errors)
@@ -107,21 +113,23 @@ def _check_number(value: float, schema: JsonObject, path: str, errors: list[str]
         _refuse(value, f"should be less than or equal to {_json(maximum)}", path, errors)
     bounds = _INT_RANGES.get(str(schema.get("format")))
     if bounds and not bounds[0] <= value <= bounds[1]:
-        _refuse(value, f"should be a valid {schema['format']}", path, errors)
+        errors.append(
+            f"{_NOWHERE}Checked value must be of type integer with format {schema['format']} in {path}"
+        )
 
 
 @lru_cache(maxsize=256)
 def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text)
+    return re.compile(text[:-1] + r"\Z" if text.endswith("$") and not text.endswith("\\$") else text)
 
 
 def _check_string(value: str, schema: JsonObject, path: str, errors: list[str]) -> None:
     longest, shortest, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern")
     if isinstance(longest, int) and len(value) > longest:
         errors.append(f"{path}: Too long: may not be more than {longest} bytes")
-    if isinstance(shortest, int) and len(value) < shortest:
+    elif isinstance(shortest, int) and len(value) < shortest:
         _refuse(value, f"should be at least {shortest} chars long", path, errors)
-    if isinstance(pattern, str) and not _pattern(pattern).search(value):
+    elif isinstance(pattern, str) and not _pattern(pattern).search(value):
         _refuse(value, f"should match '{pattern}'", path, errors)
     if schema.get("format") == "date-time" and not _is_time(value):
         _refuse(value, f"must be of type date-time: {json.dumps(value)}", path, errors)

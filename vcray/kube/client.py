@@ -176,7 +176,8 @@ class KubeClient:
     ) -> JsonObject:
         """Create an object (with `metadata.generateName` the server completes the name); returns it as stored."""
         query = _set(fieldManager=self.field_manager, dryRun="All" if dry_run else None)
-        return wire.decode_object(await self.request("POST", resource.path(namespace), query, body))
+        document = _typed(resource, body)
+        return wire.decode_object(await self.request("POST", resource.path(namespace), query, document))
 
     async def update(
         self, resource: Resource, body: JsonObject, subresource: str | None = None, dry_run: bool = False
@@ -185,7 +186,7 @@ class KubeClient:
         namespace, name = _names(body)
         query = _set(fieldManager=self.field_manager, dryRun="All" if dry_run else None)
         path = resource.path(namespace, name, subresource)
-        return wire.decode_object(await self.request("PUT", path, query, body))
+        return wire.decode_object(await self.request("PUT", path, query, _typed(resource, body)))
 
     async def update_status(self, resource: Resource, body: JsonObject) -> JsonObject:
         """Replace an object's status, nothing else."""
@@ -223,7 +224,7 @@ class KubeClient:
             dryRun="All" if dry_run else None,
         )
         path = resource.path(namespace, name, subresource)
-        document: JsonObject = {"apiVersion": resource.api_version, "kind": resource.kind, **body}
+        document = _typed(resource, body)
         return wire.decode_object(await self.request("PATCH", path, query, document, PatchType.APPLY))
 
     async def delete(
@@ -326,6 +327,11 @@ def delete_options(
     if preconditions:
         body["preconditions"] = preconditions
     return {"apiVersion": "v1", "kind": "DeleteOptions", **body} if body else {}
+
+
+def _typed(resource: Resource, body: JsonObject) -> JsonObject:
+    """The object with the apiVersion and kind of its resource, which a caller may leave out."""
+    return {"apiVersion": resource.api_version, "kind": resource.kind, **body}
 
 
 def _names(body: JsonObject) -> tuple[str | None, str]:

@@ -1,0 +1,45 @@
+"""What may change in the spec of an existing pod."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.resources import PODS
+from vcray.cluster import refusals
+from vcray.cluster.record import dig, entries, section, text
+
+_MESSAGE = (
+    "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
+    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing "
+    "tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+_FREE = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates")
+_FREE_WHILE_GATED = ("nodeSelector", "affinity")
+
+
+def check_pod_update(old: JsonObject, new: JsonObject) -> None:
+    """Refuse (Invalid) a change of a pod's spec beyond images, deadline, further tolerations and removed gates.
+
+    While a pod is gated its node selector and affinity may change too.
+    """
+    before, after = section(old, "spec"), section(new, "spec")
+    name = text(dig(new, "metadata", "name"))
+    gates_before, gates_after = entries(before.get("schedulingGates")), entries(after.get("schedulingGates"))
+    if any(gate not in gates_before for gate in gates_after):
+        raise refusals.invalid(PODS, name, ["spec.schedulingGates: Forbidden: only deletion is allowed"])
+    free = (*_FREE, *_FREE_WHILE_GATED) if gates_before else _FREE
+    tolerated = entries(after.get("tolerations"))
+    kept = all(toleration in tolerated for toleration in entries(before.get("tolerations")))
+    if not kept or _fixed(before, free) != _fixed(after, free):
+        raise refusals.invalid(PODS, name, [_MESSAGE])
+
+
+def _fixed(spec: JsonObject, free: tuple[str, ...]) -> JsonObject:
+    """The parts of a spec that must stay as they are."""
+    kept: dict[str, JsonValue] = deepcopy({key: value for key, value in spec.items() if key not in free})
+    for list_name in ("containers", "initContainers"):
+        for container in entries(kept.get(list_name)):
+            container.pop("image", None)
+            container.pop("imagePullPolicy", None)
+    return {key: value for key, value in kept.items() if value not in (None, [], {})}
