@@ -114,9 +114,12 @@ HOOKS = frozenset(
 
 
 class Plugin(Generic[A]):
-    """A policy. `name` is the name in the configuration: the module's, with - for _."""
+    """A policy. `name` is the name in the configuration: the module's, with - for _.
+
+    `unbuilt`: flags that Volcano gives this plugin and that have no effect here yet, with what to know; `vcray check` tells."""
 
     name: ClassVar[str]
+    unbuilt: ClassVar[Mapping[str, str]] = {}
     args_model: ClassVar[type[Args]] = Args
 
     def __init__(self, args: A) -> None:

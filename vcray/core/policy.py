@@ -128,6 +128,11 @@ def build_policy(config: SchedulerConfig, registry: Extensions) -> Policy:
                 continue
             args, wrong = plugin.args_model.read(entry.arguments, f"{where}.arguments")
             problems += wrong
+            problems += [
+                Problem("VC0106", f"{where}.{flag}", what)
+                for flag, what in plugin.unbuilt.items()
+                if entry.enabled(flag)
+            ]
             recipes.append(Recipe(plugin, args, entry))
         tiers.append(tuple(recipes))
     actions = tuple(

@@ -17,6 +17,10 @@ from vcray.core.view import View
 class Drf(Plugin[Args]):
     """Orders jobs by dominant share."""
 
+    unbuilt = {
+        "enableHierarchy": "hierarchical drf is not built yet; jobs are ordered by their own share alone"
+    }
+
     def open(self, view: View) -> None:
         """Cluster totals by resource row, for the resources that the cluster has."""
         total = view.total.tolist()
