@@ -49,6 +49,7 @@ from vcray.cache.shard import CacheShard, Router
 from vcray.config.scheduler import DEFAULT_CONF
 from vcray.config.settings import Settings
 from vcray.controllers.base import Controller
+from vcray.controllers.garbage import GarbageController
 from vcray.controllers.job.controller import JobController
 from vcray.controllers.podgroup import PodGroupController
 from vcray.controllers.queue import QueueController, initial_queues
@@ -227,6 +228,7 @@ class ControlPlane:
         events = EventRecorder(client, "vc-controller-manager", self.time)
         controllers: tuple[Controller, ...] = (
             JobController(),
+            GarbageController(),
             PodGroupController(settings.scheduler_names),
             QueueController(),
         )
