@@ -153,7 +153,9 @@ def _nodes(
             if key in node.labels:
                 column[k, i] = values[k].index(node.labels[key])
     taints = tuple(dict.fromkeys(taint for node in nodes for taint in node.taints))
-    tainted = np.array([[t in node.taints for node in nodes] for t in taints], dtype=bool).reshape(len(taints), n)
+    tainted = np.array([[t in node.taints for node in nodes] for t in taints], dtype=bool).reshape(
+        len(taints), n
+    )
     node_names = tuple(node.name for node in nodes)
     zeros = np.zeros((r, n), dtype=np.int64)
     return NodeTable(
