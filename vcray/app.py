@@ -199,7 +199,7 @@ class ControlPlane:
 
         def coordinator() -> Coordinator:
             return Coordinator(
-                Merge(pools=pools),
+                Merge(),
                 policy,
                 self._registry,
                 binder,

@@ -1,0 +1,47 @@
+"""Pools and process boundaries change no decision: whole scenarios, every cycle, byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from vcray.app import in_process
+from vcray.config.settings import Settings
+from vcray.core.decisions import Decisions
+from vcray.sim.backend import Backend
+from vcray.sim.runner import run_scenario
+from vcray.sim.scenario import load
+
+HERE = Path(__file__).parent
+FILES = sorted(HERE.glob("*.yaml"))
+SMALL = [file for file in FILES if not file.stem.startswith("o_008")]
+
+
+async def _history(file: Path, pools: int, frames: bool) -> list[bytes]:
+    """The decisions of each cycle."""
+    history: list[Decisions] = []
+
+    def backend(order: int) -> Backend:
+        world = in_process(order, Settings(pools=pools), frames)
+        once = world.cycle
+
+        async def cycle() -> Decisions:
+            history.append(await once())
+            return history[-1]
+
+        world.cycle = cycle  # type: ignore[method-assign]
+        return world
+
+    results = [result for scenario in load(file) for result in await run_scenario(scenario, backend, repeat=1)]
+    assert all(result.ok for result in results)
+    return [msgspec.msgpack.encode(decisions) for decisions in history]
+
+
+@pytest.mark.parametrize("file", SMALL, ids=lambda file: file.stem)
+async def test_one_two_and_seven_pools_decide_the_same(file: Path) -> None:
+    one = await _history(file, pools=1, frames=False)
+
+    assert await _history(file, pools=2, frames=False) == one
+    assert await _history(file, pools=7, frames=True) == one

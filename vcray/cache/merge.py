@@ -1,0 +1,143 @@
+"""Deltas of all shards -> one state -> frozen snapshots. The only mutable thing of the cache, and still pure.
+
+Pods are dense columns (`podcolumns`), those of a known PodGroup apart from all others; shapes follow from them
+(`resolver`), node sums from shapes (`sums`). A delta costs what it changes; `rebuild` makes all of it anew from the columns
+and gives the same snapshots, which is how the incremental way is tested. The newest version of an object wins whatever
+shard tells of it, so deltas may be late, repeated or out of order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from vcray.cache.assume import ASSUMED_S
+from vcray.cache.delta import Delta
+from vcray.cache.freeze import freeze
+from vcray.cache.intake import ClusterIntake, NodeIntake
+from vcray.cache.podintake import PodIntake
+from vcray.cache.resolver import Moves, Rows
+from vcray.cache.state import State
+from vcray.cache.sums import NodeSums
+from vcray.core.decisions import Commit
+from vcray.core.snapshot import Snapshot
+from vcray.core.space import ResourceSpace
+
+
+class Merge:
+    """The state of a cluster. `assumed_s` is how long a placement may stay unconfirmed."""
+
+    def __init__(self, assumed_s: float = ASSUMED_S) -> None:
+        self.generation = 0
+        self._changed = True
+        self.refused: list[tuple[str, str, str]] = []
+        """(kind, key, why) of objects that shards could not read; the reader may clear it."""
+        self._state = State()
+        self._cluster = ClusterIntake(self._state)
+        self._nodes = NodeIntake(self._state)
+        self._pods = PodIntake(self._state, assumed_s)
+
+    def apply(self, delta: Delta) -> None:
+        """Take in what changed in a shard; costs what changed."""
+        if not delta:
+            return
+        self.refused += delta.refused
+        self._cluster.take(delta)
+        self._nodes.take(delta)
+        self._pods.take(delta)
+        self._settle()
+
+    def assume(self, commits: Iterable[Commit], now: float) -> None:
+        """Count decided placements: their tasks are Binding on their node until confirmed, forgotten or expired."""
+        self._pods.assume(commits, now)
+        self._settle()
+
+    def forget(self, uids: Iterable[str]) -> None:
+        """Placements that were refused, by pod UID: the pods wait again."""
+        self._pods.forget(uids)
+        self._settle()
+
+    def expire(self, now: float) -> tuple[str, ...]:
+        """Give up placements that nothing confirmed in time; UIDs of their pods."""
+        overdue = self._pods.expire(now)
+        if overdue:
+            self._settle()
+        return overdue
+
+    def snapshot(self, now: float, seed: int) -> Snapshot:
+        """The present state, frozen: later changes never show in it.
+
+        Its generation counts the states that were looked at, so it does not tell how many deltas led to them."""
+        self.generation += self._changed
+        self._changed = False
+        return freeze(self._state, self.generation, now, seed)
+
+    def rebuild(self) -> None:
+        """Make all that is derived anew from the columns: shapes, selectors, sums, tables. The oracle of `apply`."""
+        state = self._state
+        state.restart(ResourceSpace.of(self._resources()))
+        self._settle({task: np.arange(len(table)) for task, table in state.tables.items()})
+
+    def _resources(self) -> set[str]:
+        state = self._state
+        names = {name for row in state.nodes.rows.values() for name, _ in row.allocatable}
+        forms = state.resolver.forms
+        for number in {number for table in state.tables.values() for number in forms.present(table)}:
+            names.update(name for name, _ in forms.numbers.values[number].requests)
+        for group in state.knowledge.groups.values():
+            names.update(name for name, _ in group.min_resources or ())
+        for queue in state.knowledge.queues.values():
+            names.update(
+                name for part in (queue.capability, queue.deserved, queue.guarantee) for name, _ in part
+            )
+        return names
+
+    def _settle(self, rows: Rows | None = None) -> None:
+        """Follow up what was marked, then bring the node sums up to date."""
+        state = self._state
+        if state.new_resources:
+            state.restart(ResourceSpace.of((*state.space.names, *state.new_resources)))
+            rows = {task: np.arange(len(table)) for task, table in state.tables.items()}
+        renumber = state.renumber
+        if renumber:
+            state.number_nodes()
+            state.frozen.pods_changed()
+        if rows is None:
+            rows = self._dirty_rows()
+        resolver = state.resolver
+        resolver.resolve(state.tables, rows, state.node_column, state.strings.values, state.moves)
+        if renumber:
+            state.sums = NodeSums(len(state.space), len(state.nodes))
+            for table in state.tables.values():
+                state.sums.add(1, state.all_placed(table), resolver.shapes)
+        else:
+            self._move()
+        resolver.release()
+        resolver.labels.release(state.labels_left)
+        state.moves, state.dirty, state.labels_left = Moves(), {}, []
+        self._changed = True
+
+    def _dirty_rows(self) -> Rows:
+        state = self._state
+        found: dict[bool, list[int]] = {True: [], False: []}
+        for key in state.dirty:
+            for task, table in state.tables.items():
+                row = table.row.get(key)
+                if row is not None:
+                    found[task].append(row)
+        if state.dirty:
+            state.frozen.pods_changed()
+        return {task: np.array(rows, np.int64) for task, rows in found.items()}
+
+    def _move(self) -> None:
+        """Take pods out of the node sums and put pods in."""
+        state = self._state
+        moves, shapes = state.moves, state.resolver.shapes
+        if moves.gone:
+            gone = np.array(moves.gone, np.int64).T
+            state.sums.add(-1, state.placed(gone[0], gone[1], gone[2]), shapes)
+        for sign, pieces in ((-1, moves.out), (1, moves.into)):
+            if pieces:
+                held, shape, leaving = (np.concatenate(part) for part in zip(*pieces, strict=True))
+                state.sums.add(sign, state.placed(held, shape, leaving), shapes)
