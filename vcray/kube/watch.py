@@ -54,6 +54,14 @@ class WatchEvent(Generic[T]):
     object: T | None = None
 
 
+class WatchBroken(Exception):
+    """The server reported an error within a watch: resuming would meet it again, so the reader lists anew."""
+
+    def __init__(self, cause: ApiError) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
 class Watch(Generic[T]):
     """An endless stream of events of one resource; iterate over it once, in one task.
 
@@ -173,6 +181,9 @@ class Watch(Generic[T]):
             except Gone:
                 self._succeeded()
                 return
+            except WatchBroken as error:
+                await self._failed(error.cause)
+                return
             except (ApiError, ServerError, msgspec.DecodeError) as error:
                 await self._failed(error)
                 continue
@@ -197,7 +208,10 @@ class Watch(Generic[T]):
     def _read(self, line: bytes) -> WatchEvent[T] | None:
         found = wire.decode_watch_line(line)
         if found.type == "ERROR":
-            raise error_of_status(wire.decode_object(found.object), 500, self.resource.path(self._namespace))
+            error = error_of_status(
+                wire.decode_object(found.object), 500, self.resource.path(self._namespace)
+            )
+            raise error if isinstance(error, Gone) else WatchBroken(error)
         if found.type == "BOOKMARK":
             self.resource_version = (
                 identify(wire.decode_object(found.object)).version or self.resource_version

@@ -1,0 +1,428 @@
+"""Watches on both servers: order, resume, bookmarks, lost history, selectors, and the mirror built on them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+
+import pytest
+
+from tests.conformance.client.conftest import Backend, eventually
+from tests.conformance.harness.server import ControlPlane
+from vcray.api import wire
+from vcray.api.meta import JsonObject
+from vcray.api.resources import CONFIGMAPS, PODS
+from vcray.cluster import InProcessTransport, Store
+from vcray.errors import Unreachable
+from vcray.kube.auth import load
+from vcray.kube.client import KubeClient
+from vcray.kube.errors import Gone, ResourceMissing, error_of_status
+from vcray.kube.mirror import Mirror
+from vcray.kube.transport import Query
+from vcray.kube.watch import EventType, Watch, WatchEvent, watch_objects, watch_pods
+
+WAIT_S = 10.0
+
+
+def config_map(name: str, **data: str) -> JsonObject:
+    return {"metadata": {"name": name, "labels": {"test": "watch"}}, "data": dict(data)}
+
+
+class Reader:
+    """Events of a watch one by one, bookmarks left out."""
+
+    def __init__(self, watch: Watch[JsonObject]) -> None:
+        self._events = watch.events()
+
+    async def take(self, count: int) -> list[tuple[str, str]]:
+        """The next events as type and name."""
+        found: list[tuple[str, str]] = []
+        while len(found) < count:
+            event: WatchEvent[JsonObject] = await asyncio.wait_for(anext(self._events), WAIT_S)
+            if event.type is not EventType.BOOKMARK:
+                found.append((str(event.type), event.key.rpartition("/")[2]))
+        return found
+
+    async def close(self) -> None:
+        await self._events.aclose()
+
+
+@asynccontextmanager
+async def reading(backend: Backend, **options: object) -> AsyncIterator[Reader]:
+    watch = watch_objects(
+        backend.client,
+        CONFIGMAPS,
+        namespace=backend.namespace,
+        label_selector="test=watch",
+        **options,  # type: ignore[arg-type]
+    )
+    reader = Reader(watch)
+    yield reader
+    await reader.close()
+
+
+async def test_a_watch_begins_with_what_is_there_and_goes_on_with_what_happens(backend: Backend) -> None:
+    client, namespace = backend.client, backend.namespace
+    await client.create(CONFIGMAPS, namespace, config_map("a"))
+    await client.create(CONFIGMAPS, namespace, config_map("b"))
+
+    async with reading(backend) as reader:
+        assert await reader.take(3) == [("ADDED", "a"), ("ADDED", "b"), ("SYNCED", "")]
+        await client.create(CONFIGMAPS, namespace, config_map("c"))
+        await client.patch(CONFIGMAPS, namespace, "a", {"data": {"x": "1"}})
+        await client.delete(CONFIGMAPS, namespace, "b")
+        assert await reader.take(3) == [("ADDED", "c"), ("MODIFIED", "a"), ("DELETED", "b")]
+
+
+async def test_no_event_is_lost_or_repeated_when_the_server_ends_the_watch(backend: Backend) -> None:
+    client, namespace = backend.client, backend.namespace
+
+    async with reading(backend, timeout_seconds=1) as reader:
+        assert await reader.take(1) == [("SYNCED", "")]
+        seen: list[tuple[str, str]] = []
+        for number in range(12):
+            await client.create(CONFIGMAPS, namespace, config_map(f"m{number:02}"))
+            if number % 4 == 1:
+                backend.disconnect()
+            await asyncio.sleep(0.2)
+        seen += await reader.take(12)
+
+    assert seen == [("ADDED", f"m{number:02}") for number in range(12)]
+
+
+async def test_an_object_enters_and_leaves_the_view_of_a_selector(backend: Backend) -> None:
+    client, namespace = backend.client, backend.namespace
+    await client.create(CONFIGMAPS, namespace, config_map("a"))
+
+    async with reading(backend) as reader:
+        assert await reader.take(2) == [("ADDED", "a"), ("SYNCED", "")]
+        await client.patch(CONFIGMAPS, namespace, "a", {"metadata": {"labels": {"test": "other"}}})
+        await client.patch(CONFIGMAPS, namespace, "a", {"data": {"unseen": "1"}})
+        await client.patch(CONFIGMAPS, namespace, "a", {"metadata": {"labels": {"test": "watch"}}})
+        assert await reader.take(2) == [("DELETED", "a"), ("ADDED", "a")]
+
+
+async def test_pods_are_watched_by_field_as_structs(backend: Backend) -> None:
+    client, namespace = backend.client, backend.namespace
+    for name in ("p", "q"):
+        body: JsonObject = {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        await client.create(PODS, namespace, body)
+    watch = watch_pods(client, namespace=namespace, field_selector="spec.nodeName=")
+
+    async with aclosing(watch.events()) as events:
+        first = [await asyncio.wait_for(anext(events), WAIT_S) for _ in range(3)]
+        await client.bind(namespace, "p", "node-1")
+        gone = await asyncio.wait_for(anext(events), WAIT_S)
+
+    assert [event.type for event in first] == [EventType.ADDED, EventType.ADDED, EventType.SYNCED]
+    assert (gone.type, gone.key) == (EventType.DELETED, f"{namespace}/p")
+    assert isinstance(gone.object, wire.Pod)
+
+
+async def test_versions_grow_and_the_last_state_of_a_deleted_object_has_that_of_its_deletion(
+    backend: Backend,
+) -> None:
+    client, namespace = backend.client, backend.namespace
+    start = (await client.list(CONFIGMAPS, namespace)).resource_version
+    made = await client.create(CONFIGMAPS, namespace, config_map("a", x="1"))
+    await client.delete(CONFIGMAPS, namespace, "a")
+
+    query = {"watch": "true", "resourceVersion": start, "timeoutSeconds": "5"}
+    async with aclosing(client.transport.stream(CONFIGMAPS.path(namespace), query)) as lines:
+        events = [wire.decode_watch_line(await asyncio.wait_for(anext(lines), WAIT_S)) for _ in range(2)]
+
+    last = wire.decode_object(events[1].object)
+    assert [event.type for event in events] == ["ADDED", "DELETED"]
+    assert last["data"] == {"x": "1"}
+    versions = [int(obj["metadata"]["resourceVersion"]) for obj in (made, last)]  # type: ignore[index,call-overload,arg-type]
+    assert int(start) < versions[0] < versions[1]
+
+
+async def test_a_watch_without_a_version_begins_with_the_present_objects(backend: Backend) -> None:
+    client, namespace = backend.client, backend.namespace
+    await client.create(CONFIGMAPS, namespace, config_map("a"))
+
+    query = {"watch": "true", "timeoutSeconds": "2", "labelSelector": "test=watch"}
+    async with aclosing(client.transport.stream(CONFIGMAPS.path(namespace), query)) as lines:
+        event = wire.decode_watch_line(await asyncio.wait_for(anext(lines), WAIT_S))
+
+    assert event.type == "ADDED"
+
+
+async def test_a_bookmark_moves_a_watch_on_past_events_that_it_does_not_see(backend: Backend) -> None:
+    client, namespace = backend.client, backend.namespace
+    version = (await client.list(CONFIGMAPS, namespace)).resource_version
+    query = {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "resourceVersion": version,
+        "timeoutSeconds": "4",
+        "labelSelector": "test=other",
+    }
+
+    async def meddle() -> str:
+        await asyncio.sleep(0.2)
+        made = await client.create(CONFIGMAPS, namespace, config_map("unseen"))
+        return str(made["metadata"]["resourceVersion"])  # type: ignore[index,call-overload]
+
+    meddling = asyncio.create_task(meddle())
+    found: list[tuple[str, str]] = []
+    async with aclosing(client.transport.stream(CONFIGMAPS.path(namespace), query)) as lines:
+        async for line in lines:
+            event = wire.decode_watch_line(line)
+            found.append((event.type, wire.decode_object(event.object)["metadata"]["resourceVersion"]))  # type: ignore[index,call-overload,arg-type]
+
+    assert found
+    assert {kind for kind, _ in found} == {"BOOKMARK"}
+    assert int(found[-1][1]) >= int(await meddling) > int(version)
+
+
+async def test_a_watch_of_an_unknown_resource_fails_with_the_servers_word(backend: Backend) -> None:
+    with pytest.raises(ResourceMissing):
+        await anext(backend.client.transport.stream("/apis/nowhere.example/v1/things", {"watch": "true"}))
+
+
+async def test_a_mirror_follows_and_tells_its_handlers(backend: Backend) -> None:
+    client, namespace = backend.client, backend.namespace
+    await client.create(CONFIGMAPS, namespace, config_map("a"))
+    watch = watch_objects(client, CONFIGMAPS, namespace=namespace, label_selector="test=watch")
+    mirror: Mirror[JsonObject] = Mirror(watch)
+    told: list[tuple[str, str, bool]] = []
+    mirror.add_handler(lambda event, old: told.append((str(event.type), event.key, old is not None)))
+    task = asyncio.create_task(mirror.run())
+
+    await mirror.wait_synced(WAIT_S)
+    assert mirror.get(f"{namespace}/a") is not None
+    await client.create(CONFIGMAPS, namespace, config_map("b"))
+    await client.patch(CONFIGMAPS, namespace, "a", {"data": {"x": "1"}})
+    await client.delete(CONFIGMAPS, namespace, "b")
+
+    async def quiet() -> bool:
+        return len(told) == 5
+
+    await eventually(quiet, "the mirror to catch up")
+    task.cancel()
+    assert told == [
+        ("ADDED", f"{namespace}/a", False),
+        ("SYNCED", "", False),
+        ("ADDED", f"{namespace}/b", False),
+        ("MODIFIED", f"{namespace}/a", True),
+        ("DELETED", f"{namespace}/b", True),
+    ]
+    assert len(mirror) == 1
+
+
+async def test_many_events_come_in_the_order_of_their_versions(backend: Backend) -> None:
+    client, namespace = backend.client, backend.namespace
+    async with reading(backend) as reader:
+        await reader.take(1)
+        await asyncio.gather(*(client.create(CONFIGMAPS, namespace, config_map(f"m{n}")) for n in range(100)))
+        events = await reader.take(100)
+
+    assert sorted(events) == sorted(("ADDED", f"m{n}") for n in range(100))
+
+
+# -- a history that is lost ---------------------------------------------------------------------------------------
+
+
+class Lossy:
+    """A server whose history can be taken away while the client is not looking."""
+
+    def __init__(self, client: KubeClient, namespace: str) -> None:
+        self.client, self.namespace = client, namespace
+
+    def forget(self) -> None:
+        raise NotImplementedError
+
+    def cut(self) -> None:
+        """Make the next request the client's own, by ending its watch."""
+
+
+class LossyStore(Lossy):
+    def __init__(self) -> None:
+        self.store = Store()
+        self.transport = InProcessTransport(self.store)
+        super().__init__(KubeClient(self.transport), "default")
+
+    def forget(self) -> None:
+        self.store.storage.forget_history()
+        self.transport.disconnect()
+
+
+class LossyServer(Lossy):
+    def __init__(self, client: KubeClient, server: ControlPlane) -> None:
+        super().__init__(client, server.create_namespace())
+        self.server = server
+
+    def forget(self) -> None:
+        self.server.compact()
+
+
+@pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.apiserver)])
+async def lossy(request: pytest.FixtureRequest) -> AsyncIterator[Lossy]:
+    if request.param == "embedded":
+        yield LossyStore()
+        return
+    programs = request.getfixturevalue("kubernetes_programs")
+    with ControlPlane(programs, apiserver_flags=["--watch-cache=false"]) as server:
+        client = KubeClient(await load(server.kubeconfig))
+        yield LossyServer(client, server)
+        await client.close()
+
+
+async def test_a_forgotten_version_leads_to_a_new_list_whose_difference_is_told(lossy: Lossy) -> None:
+    client, namespace = lossy.client, lossy.namespace
+    for name in ("kept", "changed", "gone", "reborn"):
+        await client.create(CONFIGMAPS, namespace, config_map(name))
+    watch = watch_objects(
+        client, CONFIGMAPS, namespace=namespace, label_selector="test=watch", timeout_seconds=1
+    )
+    events = watch.events()
+    first = [await asyncio.wait_for(anext(events), WAIT_S) for _ in range(5)]
+    assert first[-1].type is EventType.SYNCED
+
+    # The reader does not read while this happens, so its first request begins after the history is gone.
+    await client.patch(CONFIGMAPS, namespace, "changed", {"data": {"x": "1"}})
+    await client.delete(CONFIGMAPS, namespace, "gone")
+    await client.delete(CONFIGMAPS, namespace, "reborn")
+    await client.create(CONFIGMAPS, namespace, config_map("reborn"))
+    await client.create(CONFIGMAPS, namespace, config_map("new"))
+    lossy.forget()
+
+    told: list[tuple[str, str]] = []
+    while not told or told[-1][0] != "SYNCED":
+        event = await asyncio.wait_for(anext(events), WAIT_S)
+        told.append((str(event.type), event.key.rpartition("/")[2]))
+    await events.aclose()
+
+    assert told[0] == ("RELIST", "")
+    assert sorted(told[1:-1]) == [
+        ("ADDED", "new"),
+        ("ADDED", "reborn"),
+        ("DELETED", "gone"),
+        ("DELETED", "reborn"),
+        ("MODIFIED", "changed"),
+    ]
+    assert told.index(("DELETED", "reborn")) < told.index(("ADDED", "reborn"))
+    assert watch.relists == 1
+
+
+async def test_a_watch_from_a_forgotten_version_is_told_so(lossy: Lossy) -> None:
+    client, namespace = lossy.client, lossy.namespace
+    early = await client.create(CONFIGMAPS, namespace, config_map("a"))
+    for value in "12":
+        await client.patch(CONFIGMAPS, namespace, "a", {"data": {"x": value}})
+    lossy.forget()
+    version = str(early["metadata"]["resourceVersion"])  # type: ignore[index,call-overload]
+
+    query = {"watch": "true", "resourceVersion": version, "timeoutSeconds": "5"}
+    try:
+        line = await asyncio.wait_for(
+            anext(client.transport.stream(CONFIGMAPS.path(namespace), query)), WAIT_S
+        )
+        found = wire.decode_watch_line(line)
+        assert found.type == "ERROR"
+        error: Exception = error_of_status(wire.decode_object(found.object), 500)
+    except Gone as refused:
+        error = refused
+
+    assert isinstance(error, Gone)
+    assert "too old" in error.message
+
+
+async def test_a_list_goes_on_when_its_page_token_expires(lossy: Lossy) -> None:
+    client, namespace = lossy.client, lossy.namespace
+    for number in range(4):
+        await client.create(CONFIGMAPS, namespace, config_map(f"m{number}"))
+    cutting = _CutAfterFirstPage(lossy)
+
+    page = await KubeClient(cutting).list(CONFIGMAPS, namespace, "test=watch", page_size=2)
+
+    assert [str(item["metadata"]["name"]) for item in page.items] == [f"m{n}" for n in range(4)]  # type: ignore[index,call-overload]
+    assert cutting.pages >= 3
+
+
+class _CutAfterFirstPage:
+    """A transport on which the history is lost after the first page of a list."""
+
+    def __init__(self, lossy: Lossy) -> None:
+        self._lossy = lossy
+        self._inner = lossy.client.transport
+        self.address = self._inner.address
+        self.stream = self._inner.stream
+        self.pages = 0
+
+    async def request(self, method: str, path: str, *rest: object):  # type: ignore[no-untyped-def]
+        answer = await self._inner.request(method, path, *rest)  # type: ignore[arg-type]
+        self.pages += 1
+        if self.pages == 1:
+            await self._lossy.client.create(CONFIGMAPS, self._lossy.namespace, {"metadata": {"name": "zz"}})
+            self._lossy.forget()
+        return answer
+
+    async def close(self) -> None:
+        return None
+
+
+async def test_an_error_within_a_watch_leads_to_a_new_list() -> None:
+    store = Store()
+    transport = InProcessTransport(store)
+    broken = _OneErrorLine(transport)
+    watch = watch_objects(KubeClient(broken, sleep=_no_sleep), CONFIGMAPS, namespace="default")
+    events = watch.events()
+    assert (await anext(events)).type is EventType.SYNCED
+
+    store.create(CONFIGMAPS, "default", config_map("a"))
+    told = [await asyncio.wait_for(anext(events), WAIT_S) for _ in range(3)]
+
+    assert [event.type for event in told] == [EventType.RELIST, EventType.ADDED, EventType.SYNCED]
+    await events.aclose()
+
+
+async def _no_sleep(seconds: float) -> None:
+    return None
+
+
+class _OneErrorLine:
+    """A transport whose first watch answers with a server error."""
+
+    def __init__(self, inner: InProcessTransport) -> None:
+        self._inner = inner
+        self.address, self.request, self.close = inner.address, inner.request, inner.close
+        self._failed = False
+
+    async def stream(self, path: str, query: Query | None = None) -> AsyncGenerator[bytes, None]:
+        if not self._failed:
+            self._failed = True
+            yield b'{"type":"ERROR","object":{"kind":"Status","code":500,"message":"etcd lost something"}}'
+            return
+        async for line in self._inner.stream(path, query):
+            yield line
+
+
+async def test_a_watch_survives_a_server_that_goes_and_comes_back() -> None:
+    store = Store()
+    transport = InProcessTransport(store)
+    naps: list[float] = []
+
+    async def nap(seconds: float) -> None:
+        naps.append(seconds)
+        if len(naps) == 3:
+            transport.available = True
+        await asyncio.sleep(0)
+
+    client = KubeClient(transport, sleep=nap, jitter=lambda: 0.0)
+    watch = watch_objects(client, CONFIGMAPS, namespace="default")
+    events = watch.events()
+    assert (await anext(events)).type is EventType.SYNCED
+    store.create(CONFIGMAPS, "default", config_map("a"))
+    transport.available = False
+
+    event = await asyncio.wait_for(anext(events), WAIT_S)
+
+    assert (event.type, event.key) == (EventType.ADDED, "default/a")
+    assert naps == [0.1, 0.2, 0.4]
+    assert isinstance(watch.last_error, Unreachable)
+    assert watch.failures == 0
+    await events.aclose()
