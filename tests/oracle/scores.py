@@ -169,7 +169,7 @@ def normalised(cluster: Cluster, pod: Pod, group: list[Node]) -> list[tuple[dict
     taints = {name: 100 - 100 * c // top if top else 100 for name, c in taints.items()}
     near = {node.name: inter_pod(cluster, pod, node) for node in group}
     low, top = min(near.values()), max(near.values())
-    near = {name: (s - low) * 100 // (top - low) if top > low else 0 for name, s in near.items()}
+    near = {name: int(100.0 * ((s - low) / (top - low))) if top > low else 0 for name, s in near.items()}
     return [
         (affinity, "nodeaffinity"),
         (taints, "tainttoleration"),

@@ -28,7 +28,8 @@ class Vote(IntEnum):
 
 
 class Scale(Enum):
-    """How the kernel turns raw integers of the scored nodes into 0..100 (all int64, truncating division)."""
+    """How the kernel turns raw integers of the scored nodes into 0..100 (int64, truncating division; MIN_MAX in float64,
+    truncated, as kube-scheduler does it: 29 of 100 is 28)."""
 
     MAX = "max"  # 100 * raw / max; 0 for all when max is 0
     REVERSED_MAX = "reversed max"  # 100 - 100 * raw / max; 100 for all when max is 0
