@@ -214,9 +214,7 @@ class _Reader:
                 continue
             if key not in FLAGS:
                 self._say(
-                    "VC0106",
-                    f"{where}.{key}",
-                    f"unknown flag '{key}'{_near(str(key), FLAGS)}; it has no effect",
+                    "VC0106", f"{where}.{key}", f"unknown flag '{key}' has no effect{_near(str(key), FLAGS)}"
                 )
             elif not isinstance(value, bool):
                 self._say("VC0102", f"{where}.{key}", f"must be true or false, not {_kind(value)}")

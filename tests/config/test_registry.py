@@ -1,0 +1,96 @@
+"""Extensions are found by file name and entry point; policies are built from what is found."""
+
+from __future__ import annotations
+
+import sys
+import types
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from tests.core import stubs
+from vcray.config.scheduler import HELM_CONF, load_scheduler_config
+from vcray.core.plugin import HOOKS, Args, Plugin
+from vcray.core.policy import COMBINE, build_policy
+from vcray.errors import ConfigError
+from vcray.registry import ACTIONS, PLUGINS, Extension, Registry, discover
+
+
+def test_built_ins_are_found_by_their_file_names() -> None:
+    registry = discover([])
+
+    assert {"enqueue", "allocate", "backfill"} <= set(registry.names(ACTIONS))
+    assert {"gang", "drf", "predicates", "proportion"} <= set(registry.names(PLUGINS))
+    assert registry.load(PLUGINS, "gang").__name__ == "Gang"
+
+
+def test_every_built_in_is_well_formed() -> None:
+    registry = discover([])
+
+    for group in (PLUGINS, ACTIONS):
+        for name in registry.names(group):
+            assert registry.load(group, name).name == name  # type: ignore[attr-defined]
+
+
+def test_an_entry_point_adds_a_plugin() -> None:
+    point = EntryPoint("pack", "tests.core.stubs:Pack", PLUGINS)
+
+    assert discover([point]).load(PLUGINS, "pack") is stubs.Pack
+
+
+def test_a_clash_with_a_built_in_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="'gang' is offered by"):
+        discover([EntryPoint("gang", "tests.core.stubs:Gang", PLUGINS)])
+
+
+def test_an_unknown_name_is_told_with_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="VC0107 unknown plugin 'binpak'; did you mean 'binpack'"):
+        discover([]).load(PLUGINS, "binpak")
+    with pytest.raises(ConfigError, match="VC0105 unknown action 'alocate'"):
+        discover([]).load(ACTIONS, "alocate")
+
+
+def test_a_module_without_exactly_one_class_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("two_plugins")
+    for name in ("One", "Two"):
+        setattr(module, name, type(name, (Plugin,), {"__module__": "two_plugins"}))
+    monkeypatch.setitem(sys.modules, "two_plugins", module)
+    registry = Registry({PLUGINS: {"two": Extension("two", "two_plugins")}})
+
+    with pytest.raises(ConfigError, match="exactly one public Plugin class, holds 2"):
+        registry.load(PLUGINS, "two")
+
+
+def test_a_policy_goes_on_without_unknown_plugins_and_wrong_arguments() -> None:
+    conf = (
+        "actions: allocate\n"
+        "tiers: [{plugins: [{name: gagn}, {name: binpack, arguments: {binpack.weight: '3'}}, {name: gang}]}]"
+    )
+
+    policy = build_policy(load_scheduler_config(conf), discover([]))
+
+    assert [recipe.plugin.name for recipe in policy.tiers[0]] == ["binpack", "gang"]
+    assert [problem.code for problem in policy.problems] == ["VC0107", "VC0108"]
+    assert policy.problems[0].where == "tiers[0].plugins[0].name"
+
+
+def test_an_unknown_action_is_refused() -> None:
+    with pytest.raises(ConfigError, match="unknown action 'alocate'"):
+        build_policy(load_scheduler_config("actions: alocate"), discover([]))
+
+
+def test_the_helm_policy_has_no_problems() -> None:
+    policy = build_policy(load_scheduler_config(HELM_CONF), discover([]))
+
+    assert policy.problems == ()
+    assert policy.has_action("enqueue")
+
+
+def test_every_hook_has_its_rule_of_combination() -> None:
+    assert set(COMBINE) == HOOKS
+
+
+def test_a_misspelled_hook_is_refused() -> None:
+    with pytest.raises(ConfigError, match="'node_scor' is not a hook; did you mean 'node_score'"):
+        type("Bad", (Plugin,), {"node_scor": lambda self: None, "__module__": "bad", "__qualname__": "Bad"})
+    assert Args().model_dump() == {}
