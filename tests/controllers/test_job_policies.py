@@ -219,7 +219,7 @@ def test_restarting_is_written_once_with_the_pods_that_end() -> None:
     assert "running" not in raw.table(first, "status")
 
 
-def test_pods_are_marked_before_they_are_deleted_and_the_group_goes_last() -> None:
+def test_kill_marks_pods_then_writes_the_status_and_only_then_deletes() -> None:
     w = world()
     w.running(policies=[policy("RestartJob", "PodFailed")])
     w.effects.clear()
@@ -231,7 +231,7 @@ def test_pods_are_marked_before_they_are_deleted_and_the_group_goes_last() -> No
         for e in w.effects
         if isinstance(e, Patch | Delete | UpdateStatus) and e.resource in (PODS, JOBS, PODGROUPS)
     ]
-    assert kinds[:4] == [(Patch, PODS), (Delete, PODS), (UpdateStatus, JOBS), (Delete, PODGROUPS)]
+    assert kinds[:4] == [(Patch, PODS), (UpdateStatus, JOBS), (Delete, PODGROUPS), (Delete, PODS)]
     mark = w.did(Patch, PODS)[0]
     assert isinstance(mark, Patch)
     assert mark.patch == {"metadata": {"annotations": {names.CONTROLLER_OUT_OF_SYNC: "true"}}}
@@ -313,19 +313,22 @@ def test_restart_partition_without_a_partition_does_nothing_but_an_event() -> No
     assert "Start to execute action RestartPartition " in executed(w)
 
 
-def test_failed_kill_is_tried_again_before_any_status_write() -> None:
+@pytest.mark.parametrize("kind", [Patch, Delete])
+def test_failed_kill_is_told_and_tried_again(kind: type[Effect]) -> None:
     w = world()
     w.running(tasks=[a_task(replicas=2)], policies=[policy("RestartJob", "PodFailed")])
     refusals = [Outcome(ok=False, status=500, message="etcd is slow")]
 
     def refuse_once(effect: Effect) -> Outcome | None:
-        return refusals.pop() if isinstance(effect, Delete) and refusals else None
+        hit = isinstance(effect, Patch | Delete) and isinstance(effect, kind) and effect.resource == PODS
+        return refusals.pop() if hit and refusals else None
 
     w.fail = refuse_once
     w.pod_phase("Failed", "j-t-0")
 
     assert ("FailedDelete", "Error deleting pods: [etcd is slow]") in w.events
     assert w.phases[-1] == "Restarting"
+    assert [raw.terminating(pod) for pod in w.list(PODS)] == [True, True]
     assert w.status()["terminating"] == 2
     assert w.status()["retryCount"] == 1
 

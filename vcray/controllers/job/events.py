@@ -69,12 +69,10 @@ def pod_event(pod: JsonObject, event: JobEvent) -> JobRequest:
 
 
 def shown_by_pods(job: JobView, seen: Seen) -> Iterator[JobRequest]:
-    """Events that the pods of a job still show: failed pods, then tasks of which every replica Succeeded."""
-    pods = [
-        pod
-        for pod in pods_of(job, seen)
-        if not raw.terminating(pod) and not raw.annotation(pod, names.CONTROLLER_OUT_OF_SYNC)
-    ]
+    """Events that the pods of a job still show: failed pods, then tasks of which every replica Succeeded.
+
+    A failed pod that is marked but not going counts: the kill that marked it was cut short before it told anybody."""
+    pods = [pod for pod in pods_of(job, seen) if not raw.terminating(pod)]
     for pod in pods:
         if phase_of(pod) == "Failed":
             yield pod_event(pod, JobEvent.POD_FAILED)

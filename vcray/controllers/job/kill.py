@@ -1,8 +1,9 @@
 """Killing pods of a job: all, all that have not finished, or those of one task, pod or partition.
 
-Each pod is first marked out of sync and then deleted: the mark tells the deletion apart from one by somebody else, which
-a policy may react to. The status says what is being deleted at once, before any pod is gone. After a full kill the
-objects of the plugins and the PodGroup go too, and `version` moves on, so that events of older pods count no more.
+The order makes a kill survive a crash between any two writes. First every doomed pod is marked out of sync: the mark
+says that its deletion is ours (a policy must not react to it) and that it has to go, so whoever finds a marked pod
+deletes it. Then the status is written, with the new phase and what is about to end; it is there before any pod is gone.
+Then PodGroup and pods are deleted. After a full kill `version` has moved on, so that events of older pods count no more.
 On the last attempt finished pods are kept whatever was asked, so that a user can look at them.
 """
 
@@ -30,28 +31,34 @@ OUT_OF_SYNC_PATCH: JsonObject = {"metadata": {"annotations": {names.CONTROLLER_O
 
 
 def kill_all(turn: Turn, keep_finished: bool, then: Follow) -> Effects:
-    """Delete the job's pods (without the finished ones), then what was made for them."""
+    """Delete the job's pods (without the finished ones), its plugins' objects and its PodGroup."""
     if turn.job.deleting or (then is stay and _nothing_left(turn)):
         return
     keep = keep_finished or turn.status.retry_count >= turn.job.max_retry - 1
     kept = ("Succeeded", "Failed") if keep else ()
-    version = turn.status.version + 1
-    terminating = yield from _delete_pods(turn, lambda pod: phase_of(pod) not in kept)
-    turn.status = replace(turn.status, version=version)
-    yield from _conclude(turn, terminating, then)
+    doomed = yield from _mark_pods(turn, lambda pod: phase_of(pod) not in kept)
+    turn.status = replace(turn.status, version=turn.status.version + 1)
+    yield from _write_status(turn, len(doomed), then)
     podgroup = find_podgroup(turn.job, turn.seen)
     if podgroup is not None:
         outcome = yield Delete(PODGROUPS, turn.job.namespace, raw.name(podgroup), uid=raw.uid(podgroup))
         if not outcome.ok and not outcome.not_found and not outcome.conflict:
             raise ReconcileError(f"delete PodGroup {raw.name(podgroup)}: {outcome.message}")
+    yield from delete_pods(turn, doomed)
 
 
 def kill_target(turn: Turn, chosen: Chosen, then: Follow) -> Effects:
     """Delete some of the job's pods; version and PodGroup stay."""
     if turn.job.deleting:
         return
-    terminating = yield from _delete_pods(turn, chosen)
-    yield from _conclude(turn, terminating, then)
+    doomed = yield from _mark_pods(turn, chosen)
+    yield from _write_status(turn, len(doomed), then)
+    yield from delete_pods(turn, doomed)
+
+
+def is_marked(pod: JsonObject) -> bool:
+    """The pod has to go, and its going is the controller's own doing."""
+    return bool(raw.annotation(pod, names.CONTROLLER_OUT_OF_SYNC))
 
 
 def target_of(turn: Turn, action: str, task: str, pod: str, partition: str) -> Chosen | None:
@@ -81,36 +88,36 @@ def _marks(turn: Turn) -> bool:
     return any(key.startswith("plugin-") for key in turn.status.controlled)
 
 
-def _delete_pods(turn: Turn, chosen: Chosen) -> Steps[int]:
-    """Mark and delete; the number of pods that are being deleted now. ReconcileError when any could not be."""
-    pods = list(pods_of(turn.job, turn.seen))
-    going = sum(1 for pod in pods if raw.terminating(pod))
-    doomed = [pod for pod in pods if not raw.terminating(pod) and chosen(pod)]
+def _mark_pods(turn: Turn, chosen: Chosen) -> Steps[list[JsonObject]]:
+    """Mark the pods that have to go and are not going yet. ReconcileError when any could not be marked."""
+    doomed = [pod for pod in pods_of(turn.job, turn.seen) if not raw.terminating(pod) and chosen(pod)]
+    marks = tuple(
+        Patch(PODS, raw.namespace(pod), raw.name(pod), OUT_OF_SYNC_PATCH)
+        for pod in doomed
+        if not is_marked(pod)
+    )
+    if marks:
+        outcomes = yield All(marks)
+        yield from _complain(
+            turn, [part for part in outcomes.parts if not part.ok and not part.not_found], doomed
+        )
+    return doomed
+
+
+def delete_pods(turn: Turn, doomed: Sequence[JsonObject]) -> Effects:
+    """Delete pods at the same time, with their default grace. ReconcileError when any could not be deleted."""
     if not doomed:
-        return going
-    marks = yield All(tuple(_mark(pod) for pod in doomed))
-    failures = [outcome for outcome in marks.parts if not outcome.ok and not outcome.not_found]
-    marked = [
-        pod for pod, outcome in zip(doomed, marks.parts, strict=True) if outcome.ok or outcome.not_found
-    ]
-    failures += yield from delete_pods(marked)
+        return
+    deletes = tuple(Delete(PODS, raw.namespace(pod), raw.name(pod), uid=raw.uid(pod)) for pod in doomed)
+    outcomes = yield All(deletes)
+    failures = [part for part in outcomes.parts if not part.ok and not part.not_found and not part.conflict]
+    yield from _complain(turn, failures, doomed)
+
+
+def _complain(turn: Turn, failures: Sequence[Outcome], doomed: Sequence[JsonObject]) -> Effects:
     if failures:
         yield from turn.event("Warning", "FailedDelete", f"Error deleting pods: {listed(failures)}")
-        raise ReconcileError(f"failed to kill {len(failures)} pods of {len(doomed)}")
-    return going + len(doomed)
-
-
-def _mark(pod: JsonObject) -> Patch:
-    return Patch(PODS, raw.namespace(pod), raw.name(pod), OUT_OF_SYNC_PATCH, "merge")
-
-
-def delete_pods(pods: Sequence[JsonObject]) -> Steps[list[Outcome]]:
-    """Delete pods at the same time, with their default grace; the failures that matter."""
-    if not pods:
-        return []
-    deletes = tuple(Delete(PODS, raw.namespace(pod), raw.name(pod), uid=raw.uid(pod)) for pod in pods)
-    outcomes = yield All(deletes)
-    return [part for part in outcomes.parts if not part.ok and not part.not_found and not part.conflict]
+        raise ReconcileError(f"failed to delete {len(failures)} pods of {len(doomed)}")
 
 
 def listed(failures: Sequence[Outcome]) -> str:
@@ -118,12 +125,12 @@ def listed(failures: Sequence[Outcome]) -> str:
     return "[" + " ".join(failure.message or failure.reason for failure in failures) + "]"
 
 
-def _conclude(turn: Turn, terminating: int, then: Follow) -> Effects:
-    """Work out the phase, take the plugins' objects away, write the status."""
+def _write_status(turn: Turn, doomed: int, then: Follow) -> Effects:
+    """Take the plugins' objects away, work out the phase from what is about to end, write it."""
+    going = sum(1 for pod in pods_of(turn.job, turn.seen) if raw.terminating(pod))
     before = turn.status.phase
-    status = then(
-        turn.job, replace(turn.status, counts=Counts(terminating=terminating), reason="", message="")
-    )
+    counts = Counts(terminating=going + doomed)
+    status = then(turn.job, replace(turn.status, counts=counts, reason="", message=""))
     if status.phase != before:
         status = stamped(status, turn.now)
     turn.status = with_running_duration(status, turn.job)

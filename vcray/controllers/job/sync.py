@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from vcray.api import names
 from vcray.api.batch import JobPhase
 from vcray.api.meta import JsonObject
 from vcray.api.resources import PODS, QUEUES
 from vcray.controllers import raw
 from vcray.controllers.base import All, Create, Effects, ReconcileError, Steps
 from vcray.controllers.job.claims import keep_claims
-from vcray.controllers.job.kill import delete_pods, listed
+from vcray.controllers.job.kill import delete_pods, is_marked, listed
 from vcray.controllers.job.lifecycle import Follow
 from vcray.controllers.job.podgroup import find_podgroup, is_admitted, keep_podgroup
 from vcray.controllers.job.pods import build_pod, may_start, pod_name
@@ -52,6 +51,8 @@ def sync_job(turn: Turn, then: Follow) -> Effects:
         yield from _tell_why_pending(turn, podgroup)
     if podgroup is not None and is_admitted(podgroup):
         yield from _sync_pods(turn)
+    else:
+        yield from _finish_kill(turn)
     turn.status = then(turn.job, turn.status)
     if turn.status != status_of(turn.job):
         yield from turn.write_status(stamped(turn.status, turn.now))
@@ -107,14 +108,17 @@ def _tell_why_pending(turn: Turn, podgroup: JsonObject) -> Effects:
 def _sync_pods(turn: Turn) -> Effects:
     plan = _plan(turn)
     created = yield from _create(turn, plan.create)
-    failures = yield from delete_pods(plan.delete)
-    if failures:
-        yield from turn.event("Warning", "FailedDelete", f"Error deleting pods: {listed(failures)}")
-        raise ReconcileError(f"failed to delete {len(failures)} pods of {len(plan.delete)}")
+    yield from delete_pods(turn, plan.delete)
     counts = counted([*plan.present, *created], plan.terminating + len(plan.delete))
     turn.status = replace(
         turn.status, counts=counts, min_available=turn.job.min_available, running_duration=""
     )
+
+
+def _finish_kill(turn: Turn) -> Effects:
+    """Delete pods that a kill had marked when it was cut short; they may hold what the job itself waits for."""
+    marked = [pod for pod in pods_of(turn.job, turn.seen) if is_marked(pod) and not raw.terminating(pod)]
+    yield from delete_pods(turn, marked)
 
 
 def _plan(turn: Turn) -> _Plan:
@@ -137,7 +141,7 @@ def _plan_task(turn: Turn, task: TaskView, stored: dict[str, JsonObject], plan: 
             plan.terminating += 1
         else:
             plan.present.append(pod)
-            if raw.annotation(pod, names.CONTROLLER_OUT_OF_SYNC):
+            if is_marked(pod):
                 plan.delete.append(pod)
     for pod in stored.values():
         if raw.terminating(pod):
