@@ -1,0 +1,166 @@
+"""What the code offers is documented, and what is documented exists."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+
+from vcray.cli.main import COMMANDS, cli
+from vcray.cli.vcctl import ROOT as VCCTL
+from vcray.config.settings import PREFIX, Settings
+from vcray.errors import CODES
+from vcray.metrics import Metrics
+from vcray.registry import PLUGINS, discover
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def page(name):
+    return (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
+
+
+def rows(name):
+    """First cell -> the whole row, of every table of a page."""
+    lines = [line for line in page(name).splitlines() if line.startswith("| ")]
+    return {line.split(" | ")[0].removeprefix("| ").strip("`"): line for line in lines}
+
+
+def sections(name):
+    """Heading -> the text below it."""
+    parts = re.split(r"^## (.+)$", page(name), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def leaves(command, path=()):
+    """(path, command) of every command that is not a group, of click's or ours."""
+    children = (
+        [command.get_command(None, each) for each in command.list_commands(None)]
+        if isinstance(command, click.Group)
+        else getattr(command, "children", ())
+    )
+    if not children:
+        yield " ".join((*path, command.name)), command
+    for child in children:
+        yield from leaves(child, (*path, command.name))
+
+
+def vcray_commands():
+    return [pytest.param(f"vcray {path.partition(' ')[2]}", each, id=path) for path, each in leaves(cli, ())]
+
+
+def vcctl_commands():
+    return [pytest.param(path, each, id=path) for path, each in leaves(VCCTL)]
+
+
+def test_every_error_code_has_a_row_with_its_meaning_and_an_example():
+    table = rows("errors.md")
+
+    documented = {code: table[code].split(" | ")[1] for code in table if re.fullmatch(r"VC\d{4}", code)}
+
+    assert documented == CODES
+    assert all(f"{code} " in table[code].split(" | ", 2)[2] for code in CODES)
+
+
+def test_every_setting_has_a_row_with_its_variable_and_default():
+    table = rows("settings.md")
+
+    for name, field in Settings.model_fields.items():
+        row = table["--" + name.replace("_", "-")]
+        assert f"`{PREFIX}{name.upper()}`" in row
+        default = field.default
+        shown = ",".join(default) if isinstance(default, tuple) else str(default)
+        assert default is None or f"`{shown.lower() if isinstance(default, bool) else shown}`" in row
+    documented = {flag for flag in table if re.match(r"--\w", flag)}
+    assert documented == {"--" + name.replace("_", "-") for name in Settings.model_fields}
+
+
+def test_every_metric_has_a_row_with_its_labels():
+    table = rows("metrics.md")
+
+    for collector in Metrics().registry._collector_to_names:
+        row = table[collector._name].split(" | ")
+        assert row[1] == collector._type
+        assert re.findall(r"`(\w+)`", row[2]) == list(collector._labelnames)
+    known = {collector._name for collector in Metrics().registry._collector_to_names}
+    assert {name for name in table if name.startswith(("vcray_", "volcano_"))} == known
+
+
+@pytest.mark.parametrize(("path", "command"), vcray_commands())
+def test_every_command_of_vcray_is_documented_with_all_its_flags(path, command):
+    section = sections("commands.md")[path]
+
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert re.search(rf"`{parameter.opts[-1]}\b", section), parameter.opts
+
+
+@pytest.mark.parametrize(("path", "command"), vcctl_commands())
+def test_every_command_of_vcctl_is_documented_with_all_its_flags(path, command):
+    found = sections("commands.md")
+
+    section = found[path] + found["vcctl"]
+
+    assert all(f"`--{flag.name}`" in section for flag in command.flags)
+
+
+def test_the_page_of_commands_names_no_command_that_does_not_exist():
+    known = {path for path, _ in leaves(VCCTL)} | {each.values[0] for each in vcray_commands()}
+
+    assert set(sections("commands.md")) - {"vcctl"} == known
+
+
+@pytest.mark.parametrize(("path", "command"), vcray_commands())
+def test_every_command_of_vcray_shows_an_example_in_its_help(path, command):
+    words = path.split()
+
+    text = command.get_help(click.Context(command, info_name=path))
+
+    assert re.search(rf"Examples?:\n\s+{' '.join(words)}", text)
+
+
+def test_commands_are_named_after_their_modules():
+    for name in COMMANDS:
+        assert import_module(f"vcray.cli.{name}").command.name == name
+
+
+def test_commands_in_the_readme_exist():
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`vcray (\w+)", readme))
+    groups = set(re.findall(r"`vcctl (\w+)", readme))
+
+    assert named
+    assert named <= set(COMMANDS)
+    assert groups <= {child.name for child in VCCTL.children}
+
+
+def test_links_in_the_documentation_lead_somewhere():
+    pages = [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", *REPOSITORY.glob("docs/**/*.md")]
+    pages += [REPOSITORY / "examples" / "README.md"]
+
+    broken = [
+        f"{each.relative_to(REPOSITORY)}: {target}"
+        for each in pages
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", each.read_text(encoding="utf-8"))
+        if "://" not in target and not (each.parent / target).exists()
+    ]
+
+    assert broken == []
+
+
+@pytest.mark.parametrize("name", discover().names(PLUGINS))
+def test_every_plugin_is_documented_with_all_its_arguments(name):
+    text = page("plugins.md")
+
+    plugin = discover().load(PLUGINS, name)
+
+    assert f"`{name}`" in text or f"## {name}" in text
+    keys = [field.alias or key for key, field in plugin.args_model.model_fields.items()]
+    assert [key for key in [*keys, *plugin.args_model.families] if key not in text] == []
+
+
+def test_every_example_is_listed_in_its_readme():
+    listed = set(re.findall(r"\]\(([\w.-]+\.yaml)\)", (REPOSITORY / "examples/README.md").read_text()))
+
+    assert listed == {file.name for file in (REPOSITORY / "examples").glob("*.yaml")}
