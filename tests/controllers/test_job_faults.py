@@ -70,21 +70,27 @@ class MortalWorld(World):
                 self.replay(QUEUES, JOBS, PODS, PODGROUPS)
 
 
-@pytest.mark.parametrize("seed", range(25))
-def test_controller_may_die_between_any_two_effects(seed: int) -> None:
+def mortal(seed: int, deaths: int = 12) -> MortalWorld:
     dice = random.Random(seed)
     w = MortalWorld([JobController()])
-    deaths = list(range(12))
+    left = list(range(deaths))
 
     def die_now_and_then(effect: Effect) -> Outcome | None:
-        if deaths and dice.random() < 0.15:
-            deaths.pop()
+        if left and dice.random() < 0.2:
+            left.pop()
             raise Death
         return None
 
     w.fail = die_now_and_then
+    return w
 
-    w.running(tasks=[a_task(replicas=3)], policies=RESTART_ONCE)
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("action", ["RestartJob", "RestartTask", "RestartPod"])
+def test_restart_counts_once_when_the_controller_dies_between_any_two_effects(action: str, seed: int) -> None:
+    w = mortal(seed)
+
+    w.running(tasks=[a_task(replicas=3)], policies=[{"event": "PodFailed", "action": action}])
     w.pod_phase("Failed", "j-t-1")
     w.admit()
     w.pod_phase("Running")
@@ -92,4 +98,19 @@ def test_controller_may_die_between_any_two_effects(seed: int) -> None:
     w.pod_phase("Succeeded")
 
     assert w.phase() == "Completed"
+    assert w.podgroups() == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    ("action", "end"), [("AbortJob", "Aborted"), ("TerminateJob", "Terminated"), ("CompleteJob", "Completed")]
+)
+def test_job_ends_when_the_controller_dies_between_any_two_effects(action: str, end: str, seed: int) -> None:
+    w = mortal(seed)
+
+    w.running(tasks=[a_task(replicas=3)], policies=[{"event": "PodFailed", "action": action}])
+    w.pod_phase("Failed", "j-t-1")
+
+    assert w.phase() == end
+    assert w.pods() == ["j-t-1"]
     assert w.podgroups() == []
