@@ -111,8 +111,8 @@ def test_every_touched_row_is_in_the_journal_rollbacks_too() -> None:
 
     ledger.rollback(mark)
 
-    assert ledger.touched_since(0).tolist() == [0, 1]
-    assert ledger.touched_since(pointer).tolist() == [0, 1]
+    assert ledger.touched_since(0) == [0, 1]
+    assert ledger.touched_since(pointer) == [0, 1]
     assert ledger.undone[0] == (Status.ALLOCATED, 1)
 
 
@@ -125,7 +125,7 @@ def test_the_journal_grows_past_its_first_size() -> None:
         ledger.rollback(mark)
 
     assert ledger.touched == 3000
-    assert ledger.touched_since(0).tolist() == [0]
+    assert ledger.touched_since(0) == [0]
 
 
 def test_a_commit_says_whether_the_gang_was_below_its_minimum() -> None:

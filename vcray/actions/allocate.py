@@ -72,9 +72,8 @@ class _Turn:
         if session.watch is not None:
             session.watch("turn", job)
         mark = session.ledger.checkpoint()
-        if not self._known_to_fail():
-            self._place(mark)
-        if session.chains.job_ready(self.view, job):
+        ready = not self._known_to_fail() and self._place(mark)
+        if ready or session.chains.job_ready(self.view, job):
             session.ledger.commit(job, session.ledger.allocated_since(mark))
             if session.watch is not None:
                 session.watch("commit", job)
@@ -109,8 +108,8 @@ class _Turn:
             sheet.pop(job, sheet.left(job))
         return True
 
-    def _place(self, mark: int) -> None:
-        """Take tasks off the worksheet until the job is ready after a placement, or none are left."""
+    def _place(self, mark: int) -> bool:
+        """Take tasks off the worksheet until the job is ready after a placement (True), or none are left."""
         session, sheet, job = self.session, self.worksheet, self.job
         table, placer, ledger = self.view.snapshot.tasks, session.placer, session.ledger
         version = ledger.version
@@ -137,14 +136,15 @@ class _Turn:
                 placed = placer.place(job, shape, run)
             sheet.pop(job, placed)
             if placed and session.chains.job_ready(self.view, job):
-                return
+                return True
             if placed < len(run):
                 text = placer.explain(job, shape)
                 if untouched:
                     seats = tuple(ledger.seats_since(mark))
                     placer.remember(job, shape, Refusal(version, seats, text))
                 if not self._refused(text, role):
-                    return
+                    return False
+        return False
 
     def _skip_role(self, tasks: list[int], role: int) -> None:
         names, roles = self.view.snapshot.tasks.names, self.view.snapshot.roles

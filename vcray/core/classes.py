@@ -159,13 +159,14 @@ class Class:
 class GroupKeys:
     """Keys of one class in one group of nodes, kept current; `total` adds normalised preferences to `key`."""
 
-    __slots__ = ("added", "cls", "extremes", "key", "pointer", "promised", "total")
+    __slots__ = ("added", "cls", "extremes", "feasible", "key", "pointer", "promised", "total")
 
     def __init__(self, cls: Class, promised: bool) -> None:
         self.cls = cls
         self.promised = promised
         self.pointer = cls.ledger.touched
         self.key: Int = cls.keys(ManyRows(cls.view, cls.layout, None), promised)
+        self.feasible: Bool = self.key != NONE
         self.added: Int | None = None
         self.total: Int = self.key
         self.extremes: list[tuple[int, int]] = []
@@ -180,22 +181,21 @@ class GroupKeys:
         rows = ledger.touched_since(self.pointer)
         self.pointer = ledger.touched
         if not cls.whole:
-            rows = rows[cls.static[rows]]
-        if not len(rows):
-            return
+            static = cls.static
+            rows = [row for row in rows if static[row]]
         if len(rows) <= FEW:
-            for row in rows.tolist():
-                self._set_one(row, cls.key(OneRow(cls.view, cls.layout, row), self.promised))
-            if cls.preferences:
-                self._renormalise_if_moved()
-            return
-        fresh = cls.keys(ManyRows(cls.view, cls.layout, rows), self.promised)
-        self.key[rows] = fresh
-        if cls.preferences:
-            self._renormalise_if_moved()
-
-    def _set_one(self, row: int, key: int) -> None:
-        self.key[row] = key
+            key, feasible = self.key, self.feasible
+            for row in rows:
+                fresh = cls.key(OneRow(cls.view, cls.layout, row), self.promised)
+                key[row] = fresh
+                feasible[row] = fresh != NONE
+        else:
+            index = np.array(rows, dtype=np.int64)
+            keys = cls.keys(ManyRows(cls.view, cls.layout, index), self.promised)
+            self.key[index] = keys
+            self.feasible[index] = keys != NONE
+        if rows and cls.preferences:
+            self._renormalise()
 
     # ---- hypothetical rows ----
 
@@ -215,13 +215,9 @@ class GroupKeys:
 
     # ---- preferences ----
 
-    def _renormalise_if_moved(self) -> None:
-        self._renormalise()
-
     def _renormalise(self) -> None:
-        feasible = self.key > NONE
-        self.added, self.extremes = additions(self.cls.preferences, feasible)
-        self.total = np.where(feasible, self.key + self.added, NONE)
+        self.added, self.extremes = additions(self.cls.preferences, self.feasible)
+        self.total = np.where(self.feasible, self.key + self.added, NONE)
 
 
 def _varies(raw: Int) -> bool:

@@ -317,9 +317,13 @@ class Ledger:
         self.journal[self.touched : end] = nodes
         self.touched = end
 
-    def touched_since(self, pointer: int) -> Int:
-        """Node rows that moved since a caller's pointer (`touched` at that time), each once."""
-        return np.unique(self.journal[pointer : self.touched])
+    def touched_since(self, pointer: int) -> list[int]:
+        """Node rows that moved since a caller's pointer (`touched` at that time), each once, ascending."""
+        moved = self.journal[pointer : self.touched]
+        if len(moved) <= 64:
+            return sorted(set(moved.tolist()))
+        rows: list[int] = np.unique(moved).tolist()
+        return rows
 
 
 def _distinct(terms: Sequence[PodTerm]) -> list[PodTerm]:

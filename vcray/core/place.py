@@ -102,6 +102,8 @@ class Placer:
 
     def refusal(self, job: int, shape: Shape) -> Refusal | None:
         """What is known, in the present state, of a longer run of this class that did not fit."""
+        if not self._refusals:
+            return None
         known = self._refusals.get(self.class_of(job, shape))
         return known if known is not None and known.version == self.ledger.version else None
 
@@ -162,7 +164,7 @@ class Placer:
     def _with_terms(self, group: GroupKeys) -> tuple[Int, Int | None, bool]:
         """First keys, additions and whether scores depend on who is in the group, with the domain terms of now."""
         cls = group.cls
-        feasible: Bool = group.key > NONE
+        feasible = group.feasible
         terms = self.chains.domain_terms(self.view, cls.shape, feasible)
         allowed = feasible
         for term in terms:
