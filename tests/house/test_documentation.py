@@ -63,6 +63,14 @@ def test_every_error_code_has_a_row_with_its_meaning_and_an_example():
     assert all(f"{code} " in table[code].split(" | ", 2)[2] for code in CODES)
 
 
+def test_every_error_code_is_used_somewhere():
+    sources = (file for file in (REPOSITORY / "vcray").rglob("*.py") if file.name != "errors.py")
+    sources = [*sources, REPOSITORY / "vcray/kube/errors.py"]
+    text = "".join(file.read_text(encoding="utf-8") for file in sources)
+
+    assert [code for code in CODES if code not in text] == []
+
+
 def test_every_setting_has_a_row_with_its_variable_and_default():
     table = rows("settings.md")
 
