@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import (
+    CUSTOMRESOURCEDEFINITIONS,
     JOBS,
     NAMESPACES,
     NODES,
@@ -21,6 +22,7 @@ from vcray.clock import rfc3339
 from vcray.cluster import refusals
 from vcray.cluster.catalog import Kind
 from vcray.cluster.defaulting import apply_defaults
+from vcray.cluster.definitions import established
 from vcray.cluster.podrules import check_pod_update
 from vcray.cluster.pods import default_pod, first_status, resolve_priority
 from vcray.cluster.pruning import drop_nulls, prune
@@ -74,6 +76,8 @@ class Admission:
         elif resource == NAMESPACES:
             section(obj, "spec")["finalizers"] = ["kubernetes"]
             self._name_label(obj)
+        elif resource == CUSTOMRESOURCEDEFINITIONS:
+            obj["status"] = established(obj, rfc3339(now))
         if resource in _FIRST_STATUS:
             obj["status"] = dict(_FIRST_STATUS[resource])
         self.check(kind, obj)

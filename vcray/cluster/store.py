@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from itertools import islice
 
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.api.resources import NAMESPACES, PRIORITYCLASSES, Resource
+from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, NAMESPACES, PRIORITYCLASSES, Resource
 from vcray.clock import Clock, WallClock, rfc3339
 from vcray.cluster import refusals
 from vcray.cluster.admission import Admission
 from vcray.cluster.apply import applied, apply_manager, track_update
 from vcray.cluster.catalog import Catalog, Kind, default_catalog
+from vcray.cluster.definitions import serve
 from vcray.cluster.deletion import (
     FOREGROUND,
     ORPHAN,
@@ -184,6 +185,8 @@ class Store:
         if write.dry_run:
             return make_record(resource, obj, self.storage.version)
         record = self.storage.put(resource, obj)
+        if resource == CUSTOMRESOURCEDEFINITIONS:
+            serve(self.catalog, obj)
         self._collector.created(record)
         return record
 

@@ -1,11 +1,12 @@
-"""Where the API server is and who we are: kubeconfig or in-cluster, read by kubernetes-asyncio.
+"""Where the API server is and who we are: from a kubeconfig, or from the pod we run in.
 
-Contexts, tokens, token files, exec plugins, client certificates, OIDC and proxies are that library's work; here its
-outcome becomes an `HttpTransport`, and everything that can be wrong with the file becomes one sentence (VC0403).
+A kubeconfig that holds its token or certificate is read directly, which keeps commands quick. Exec plugins, OIDC,
+cloud providers and service accounts of pods are left to kubernetes-asyncio, whose import alone takes two seconds.
 """
 
 from __future__ import annotations
 
+import base64
 import os
 import ssl
 import time
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from vcray.errors import Problem, ServerError, did_you_mean
-from vcray.kube.http import HttpTransport
+from vcray.kube.http import Credentials, HttpTransport, NoCredentials, StaticToken
+from vcray.kube.kubeconfig import Choice, choose, one_line, tls_context, unusable
 
 if TYPE_CHECKING:
     from kubernetes_asyncio.client import Configuration
@@ -25,41 +26,68 @@ DEFAULT_KUBECONFIG = Path("~/.kube/config")
 TOKEN_FILE_SECONDS = 60.0
 """How long a token read from a file is used before the file is read again."""
 
+_POD = "the pod's service account"
 _BROKEN = (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, AssertionError, OSError)
 """What kubernetes-asyncio raises, besides its ConfigException, for files that are not as they should be."""
 
 Load = Callable[[], Awaitable["Configuration"]]
 
 
-class ConfiguredCredentials:
-    """Credentials of a kubernetes-asyncio configuration, loaded again when they may have changed.
+class TokenFile:
+    """A bearer token that something else keeps fresh in a file."""
 
-    `every` is the age in seconds at which they are loaded again unasked; None leaves that to the library's own hook.
-    """
-
-    def __init__(
-        self,
-        configuration: Configuration,
-        load: Load,
-        every: float | None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._configuration = configuration
-        self._load = load
-        self._every = every
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._path = path
         self._clock = clock
-        self._loaded_at = clock()
+        self._read_at = 0.0
+        self._token = ""
+        self._read()
 
     async def authorization(self) -> str | None:
-        """The header's value; files are read and plugins run again when it is time."""
-        if self._every is not None and self._clock() - self._loaded_at >= self._every:
+        """The header with a token at most a minute old."""
+        if self._clock() - self._read_at >= TOKEN_FILE_SECONDS:
             await self.renew()
+        return f"Bearer {self._token}"
+
+    async def renew(self) -> None:
+        """Read the file again."""
+        self._read()
+
+    def _read(self) -> None:
+        try:
+            self._token = self._path.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise unusable(str(self._path), f"the token file cannot be read ({one_line(error)})") from error
+        self._read_at = self._clock()
+
+
+class BasicAuthentication:
+    """A user name and a password."""
+
+    def __init__(self, username: str, password: str) -> None:
+        self._header = "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()
+
+    async def authorization(self) -> str | None:
+        return self._header
+
+    async def renew(self) -> None:
+        return None
+
+
+class ConfiguredCredentials:
+    """Credentials of a kubernetes-asyncio configuration, whose own hook keeps them fresh."""
+
+    def __init__(self, configuration: Configuration, load: Load) -> None:
+        self._configuration = configuration
+        self._load = load
+
+    async def authorization(self) -> str | None:
+        """The header's value; an expired token is fetched again."""
         found: str | None = await self._configuration.get_api_key_with_prefix("BearerToken")
         return found
 
     async def renew(self) -> None:
         """Load the configuration anew."""
-        self._loaded_at = self._clock()
         self._configuration = await self._load()
 
 
@@ -71,11 +99,12 @@ async def load(kubeconfig: Path | None = None, context: str | None = None) -> Ht
     """
     named = _named(kubeconfig)
     if named:
-        return await _from_kubeconfig(named, context)
+        choice = choose(named, context)
+        return _plain(choice) if choice.plain else await _by_library(choice, named, context)
     if "KUBERNETES_SERVICE_HOST" in os.environ:
         return await _from_pod()
-    raise _unusable(
-        "", "no kubeconfig: give one with --kubeconfig, set KUBECONFIG, or put one at ~/.kube/config"
+    raise unusable(
+        "", "there is none; give one with --kubeconfig, set KUBECONFIG, or put one at ~/.kube/config"
     )
 
 
@@ -87,22 +116,40 @@ def _named(kubeconfig: Path | None) -> str:
     return os.environ.get("KUBECONFIG", "") or (str(usual) if usual.is_file() else "")
 
 
-def _present(files: str) -> list[str]:
-    return [path for path in files.split(os.pathsep) if path and Path(path).expanduser().is_file()]
+def _plain(choice: Choice) -> HttpTransport:
+    return _transport(choice, choice.server, _plain_credentials(choice), tls_context(choice))
 
 
-async def _from_kubeconfig(files: str, context: str | None) -> HttpTransport:
-    present = _present(files)
-    if not present:
-        raise _unusable(files, "there is no such file; check the path")
-    _check_context(files, present, context)
+def _plain_credentials(choice: Choice) -> Credentials:
+    user = choice.user
+    if user.get("tokenFile"):
+        return TokenFile(choice.user_folder / str(user["tokenFile"]))
+    if user.get("token"):
+        return StaticToken(str(user["token"]))
+    if user.get("username"):
+        return BasicAuthentication(str(user["username"]), str(user.get("password") or ""))
+    return NoCredentials()
 
+
+def _transport(
+    choice: Choice, server: str, credentials: Credentials, tls: ssl.SSLContext | None
+) -> HttpTransport:
+    proxy, name = choice.cluster.get("proxy-url"), choice.cluster.get("tls-server-name")
+    return HttpTransport(server, credentials, tls, str(proxy) if proxy else None, str(name) if name else None)
+
+
+async def _by_library(choice: Choice, files: str, context: str | None) -> HttpTransport:
     async def read() -> Configuration:
         return await _read(files, context)
 
     configuration = await read()
-    every = TOKEN_FILE_SECONDS if _token_in_file(present) else None
-    return _transport(files, configuration, ConfiguredCredentials(configuration, read, every))
+    tls = tls_context(choice)
+    if tls is not None and configuration.cert_file:
+        try:
+            tls.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
+        except (ssl.SSLError, OSError) as error:
+            raise unusable(files, f"a certificate in it cannot be used ({one_line(error)})") from error
+    return _transport(choice, choice.server, ConfiguredCredentials(configuration, read), tls)
 
 
 async def _read(files: str, context: str | None) -> Configuration:
@@ -115,9 +162,9 @@ async def _read(files: str, context: str | None) -> Configuration:
             config_file=files, context=context, client_configuration=configuration
         )
     except ConfigException as error:
-        raise _unusable(files, _one_line(error)) from error
+        raise unusable(files, one_line(error)) from error
     except _BROKEN as error:
-        raise _unusable(files, f"it cannot be read ({_one_line(error)})") from error
+        raise unusable(files, f"its user's credentials cannot be had ({one_line(error)})") from error
 
     async def renew_plugin_token(_: Configuration) -> None:
         await loader.load_from_exec_plugin()
@@ -137,84 +184,12 @@ async def _from_pod() -> HttpTransport:
         try:
             load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         except (ConfigException, OSError) as error:
-            raise _unusable("the pod's service account", _one_line(error)) from error
+            raise unusable(_POD, one_line(error)) from error
         return configuration
 
     configuration = await read()
-    return _transport(
-        "the pod's service account", configuration, ConfiguredCredentials(configuration, read, None)
-    )
-
-
-def _transport(where: str, configuration: Configuration, credentials: ConfiguredCredentials) -> HttpTransport:
-    tls: ssl.SSLContext | None = None
-    host: str = configuration.host or ""
-    if host.startswith("https"):
-        try:
-            tls = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-            if configuration.cert_file:
-                tls.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
-        except (ssl.SSLError, OSError) as error:
-            raise _unusable(where, f"a certificate in it cannot be used ({_one_line(error)})") from error
-        if not configuration.verify_ssl:
-            tls.check_hostname = False
-            tls.verify_mode = ssl.CERT_NONE
-    return HttpTransport(
-        host,
-        credentials,
-        tls,
-        configuration.proxy or None,
-        configuration.tls_server_name or None,
-    )
-
-
-def _documents(files: list[str]) -> list[dict[str, object]]:
-    found = []
-    for name in files:
-        path = Path(name).expanduser()
-        try:
-            document = yaml.safe_load(path.read_text())
-        except yaml.YAMLError as error:
-            raise _unusable(name, f"it is not YAML ({_one_line(error)})") from error
-        except (OSError, UnicodeDecodeError) as error:
-            raise _unusable(name, f"it cannot be read ({_one_line(error)})") from error
-        if not isinstance(document, dict) or not isinstance(document.get("clusters"), list):
-            raise _unusable(name, "it is not a kubeconfig: it has no list of clusters")
-        found.append(document)
-    return found
-
-
-def _check_context(files: str, present: list[str], context: str | None) -> None:
-    """Refuse a missing context here, where the message can name those that exist."""
-    documents = _documents(present)
-    known = [
-        str(item.get("name"))
-        for document in documents
-        for item in _list(document.get("contexts"))
-        if isinstance(item, dict)
-    ]
-    wanted = context or next((str(d["current-context"]) for d in documents if d.get("current-context")), "")
-    if not wanted:
-        raise _unusable(files, "it has no current context; name one")
-    if wanted not in known:
-        raise _unusable(files, f"it has no context '{wanted}'{did_you_mean(wanted, known)}")
-
-
-def _token_in_file(present: list[str]) -> bool:
-    users = [item for document in _documents(present) for item in _list(document.get("users"))]
-    return any(
-        isinstance(item, dict) and isinstance(item.get("user"), dict) and "tokenFile" in item["user"]
-        for item in users
-    )
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-def _unusable(where: str, what: str) -> ServerError:
-    return ServerError(Problem("VC0403", where, f"the kubeconfig cannot be used: {what}"))
+    try:
+        tls = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    except (ssl.SSLError, OSError) as error:
+        raise unusable(_POD, f"its certificate authority cannot be used ({one_line(error)})") from error
+    return HttpTransport(configuration.host or "", ConfiguredCredentials(configuration, read), tls)

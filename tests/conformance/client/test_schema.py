@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.client.conftest import Backend
+from tests.conformance.client.conftest import Backend, eventually
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.api.resources import CRONJOBS, HYPERNODES, JOBS, NODESHARDS, PODGROUPS, QUEUES, Resource
-from vcray.kube.errors import Invalid
+from vcray.api.resources import (
+    CRONJOBS,
+    CUSTOMRESOURCEDEFINITIONS,
+    HYPERNODES,
+    JOBS,
+    NODESHARDS,
+    PODGROUPS,
+    QUEUES,
+    Resource,
+)
+from vcray.kube.errors import Invalid, NotFound
 
 TEMPLATE: JsonObject = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
 
@@ -254,3 +263,53 @@ async def test_an_update_is_checked_like_a_create(backend: Backend) -> None:
 
     with pytest.raises(Invalid, match=r"spec\.weight in body should be greater than or equal to 1"):
         await backend.client.update(QUEUES, {**made, "spec": {"weight": 0}})
+
+
+async def test_a_definition_is_established_and_its_kind_served_with_its_rules(backend: Backend) -> None:
+    word = "w" + backend.word.replace("-", "")
+    things = Resource(f"{word}.example", "v1", "Thing", "things", subresources=("status",))
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {
+            "spec": {
+                "type": "object",
+                "properties": {"size": {"type": "integer", "minimum": 1, "default": 4}},
+            },
+            "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        },
+    }
+    definition: JsonObject = {
+        "metadata": {"name": things.full_name},
+        "spec": {
+            "group": things.group,
+            "scope": "Namespaced",
+            "names": {"kind": "Thing", "listKind": "ThingList", "plural": "things", "singular": "thing"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": schema},
+                }
+            ],
+        },
+    }
+    await backend.client.create(CUSTOMRESOURCEDEFINITIONS, None, definition)
+
+    async def served() -> bool:
+        try:
+            await backend.client.list(things, backend.namespace)
+        except NotFound:
+            return False
+        return True
+
+    await eventually(served, "things to be served")
+    made = await store(backend, things, {"colour": "red"})
+    assert made["spec"] == {"size": 4}
+    told = await backend.client.patch(
+        things, backend.namespace, backend.name("x"), {"status": {"any": {"thing": 1}}}, subresource="status"
+    )
+    assert told["status"] == {"any": {"thing": 1}}
+    with pytest.raises(Invalid, match=r"spec\.size in body should be greater than or equal to 1"):
+        await backend.client.patch(things, backend.namespace, backend.name("x"), {"spec": {"size": 0}})
