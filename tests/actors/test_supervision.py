@@ -1,0 +1,94 @@
+"""Health, metrics over HTTP, gauges, and the configuration file that is followed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from vcray.actors.conf_file import ConfFile, read
+from vcray.actors.messages import Accepted
+from vcray.actors.metrics_server import MetricsServer
+from vcray.actors.runtime import Statistics
+from vcray.actors.supervisor import TOLERATED, Supervisor
+from vcray.actors.timekeeping import VirtualTime
+from vcray.errors import ConfigError
+from vcray.metrics import Metrics
+
+
+class FakeHandle:
+    """A handle with statistics to set."""
+
+    name = "binder"
+    failed = 0
+
+    def statistics(self) -> Statistics:
+        return Statistics(self.name, handled=10, failed=self.failed, restarts=0, waiting=0)
+
+
+def test_an_actor_that_keeps_failing_makes_the_process_unhealthy_and_recovers() -> None:
+    handle = FakeHandle()
+    supervisor = Supervisor(lambda: [handle], VirtualTime(), Metrics())  # type: ignore[list-item]
+
+    for _ in range(TOLERATED + 1):
+        assert supervisor.health() == ""
+        handle.failed += 1
+        supervisor.look()
+    assert "binder" in supervisor.health()
+
+    supervisor.look()
+    assert supervisor.health() == ""
+
+
+async def test_metrics_and_health_are_served_and_a_taken_port_is_one_sentence() -> None:
+    metrics = Metrics()
+    metrics.rounds.inc()
+    why = ["", "binder fails"]
+    server, second = (MetricsServer(metrics, lambda: None, lambda: why[0]) for _ in range(2))
+    await server.start("127.0.0.1", 0)
+
+    async with aiohttp.ClientSession() as session:
+        async with session.get(f"http://127.0.0.1:{server.port}/metrics") as answer:
+            text = await answer.text()
+        async with session.get(f"http://127.0.0.1:{server.port}/healthz") as answer:
+            assert (answer.status, await answer.text()) == (200, "ok")
+        why.reverse()
+        async with session.get(f"http://127.0.0.1:{server.port}/healthz") as answer:
+            assert (answer.status, await answer.text()) == (500, "binder fails")
+
+    assert "vcray_rounds_total 1.0" in text
+    with pytest.raises(ConfigError, match=r"VC0502 metrics_port: cannot listen on 127\.0\.0\.1"):
+        await second.start("127.0.0.1", server.port)
+    await server.stop()
+
+
+async def test_a_changed_file_is_sent_once_and_a_refusal_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "volcano-scheduler.conf"
+    path.write_text("first")
+    sent: list[str] = []
+    told: list[tuple[bool, tuple[str, ...]]] = []
+
+    async def reconfigure(text: str) -> Accepted:
+        sent.append(text)
+        return Accepted(text != "bad", ("VC0105 unknown action",) if text == "bad" else ())
+
+    async def tell(in_force: bool, problems: tuple[str, ...]) -> None:
+        told.append((in_force, problems))
+
+    file = ConfFile(path, "first", reconfigure, VirtualTime(), tell)
+    await file.look()
+    for text in ("second", "bad"):
+        path.write_text(text)
+        await file.look()
+        await file.look()
+    path.unlink()
+    await file.look()
+
+    assert sent == ["second", "bad"]
+    assert told == [(True, ()), (False, ("VC0105 unknown action",))]
+
+
+def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^VC0503 .*nowhere.conf: cannot be read: No such file"):
+        read(tmp_path / "nowhere.conf")

@@ -1,0 +1,115 @@
+"""Gangs bound in part: found, completed if they fit, else taken back, and nothing else touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from vcray.actors.coordinator import policy_from
+from vcray.api.meta import JsonObject
+from vcray.cache.cluster import snapshot_of
+from vcray.config.scheduler import HELM_CONF
+from vcray.core.snapshot import Snapshot
+from vcray.foresight.recovery import REASON, complete, half_bound, take_back
+from vcray.registry import discover
+from vcray.sim import shorthand
+
+POLICY = policy_from(HELM_CONF, discover())
+
+
+def cluster(nodes: JsonObject, groups: JsonObject, pods: JsonObject, running: Iterable[str] = ()) -> Snapshot:
+    """A snapshot of objects in short form; pods with a node are bound, those named in `running` run."""
+    objects: list[JsonObject] = [shorthand.queue("default", {}, ""), shorthand.queue("root", {}, "")]
+    objects += [shorthand.node(name, str(size), "") for name, size in nodes.items()]
+    for name, spec in groups.items():
+        assert isinstance(spec, int | dict)
+        objects.append({**shorthand.group(name, spec, ""), "status": {"phase": "Inqueue"}})
+    for name, spec in pods.items():
+        assert isinstance(spec, dict)
+        for pod in shorthand.pods(name, spec, ""):
+            metadata = pod["metadata"]
+            assert isinstance(metadata, dict)
+            metadata["uid"] = f"uid-{metadata['name']}"
+            pod["status"] = {"phase": "Running" if metadata["name"] in running else "Pending"}
+            objects.append(pod)
+    return snapshot_of(objects, now=0.0, seed=0)
+
+
+def two_of_four(room: str = "8c", **more: JsonObject) -> Snapshot:
+    """Gang g of four 1c pods, two bound on n1, two pending."""
+    pods: JsonObject = {
+        "b": {"count": 2, "size": "1c", "group": "g", "node": "n1"},
+        "p": {"count": 2, "size": "1c", "group": "g"},
+        **more,
+    }
+    return cluster({"n1": room}, {"g": 4}, pods)
+
+
+def test_a_gang_below_its_minimum_that_never_ran_is_half_bound() -> None:
+    assert half_bound(two_of_four()) == ("default/g",)
+
+
+def test_a_whole_gang_one_with_nothing_bound_and_one_that_runs_are_not() -> None:
+    whole = cluster({"n1": "8c"}, {"g": 2}, {"b": {"count": 2, "size": "1c", "group": "g", "node": "n1"}})
+    waiting = cluster({"n1": "8c"}, {"g": 2}, {"p": {"count": 2, "size": "1c", "group": "g"}})
+    running = cluster(
+        {"n1": "8c"}, {"g": 4}, {"b": {"count": 2, "size": "1c", "group": "g", "node": "n1"}}, running=["b-0"]
+    )
+
+    assert half_bound(whole) == half_bound(waiting) == half_bound(running) == ()
+
+
+def test_a_role_below_its_own_minimum_makes_a_gang_half_bound() -> None:
+    bound: JsonObject = {"count": 3, "size": "1c", "group": "g", "role": "ps", "node": "n1"}
+    snapshot = cluster({"n1": "8c"}, {"g": {"min": 3, "roles": {"ps": 1, "worker": 2}}}, {"b": bound})
+
+    assert half_bound(snapshot) == ("default/g",)
+
+
+def test_pods_that_request_nothing_count_as_ready() -> None:
+    pods: JsonObject = {
+        "b": {"count": 2, "size": "1c", "group": "g", "node": "n1"},
+        "e": {"count": 2, "group": "g"},
+    }
+
+    assert half_bound(cluster({"n1": "8c"}, {"g": 4}, pods)) == ()
+
+
+def test_a_half_bound_gang_is_completed_where_it_fits() -> None:
+    decisions = complete(two_of_four(), POLICY, ["default/g"])
+
+    (commit,) = decisions.commits
+    assert commit.job == "default/g"
+    assert [bind.task for bind in commit.binds] == ["default/p-0", "default/p-1"]
+
+
+def test_completion_goes_before_every_other_job_and_binds_nothing_else() -> None:
+    other: JsonObject = {"count": 2, "size": "1c", "group": "h"}
+    pods: JsonObject = {
+        "b": {"count": 2, "size": "1c", "group": "g", "node": "n1"},
+        "p": {"count": 2, "size": "1c", "group": "g"},
+        "h": other,
+    }
+    snapshot = cluster({"n1": "4c"}, {"g": 4, "h": {"min": 2, "priority": 100}}, pods)
+
+    decisions = complete(snapshot, POLICY, ["default/g"])
+
+    assert [commit.job for commit in decisions.commits] == ["default/g"]
+
+
+def test_what_does_not_fit_is_taken_back_whole_and_alone() -> None:
+    snapshot = two_of_four(room="3c")
+
+    assert complete(snapshot, POLICY, ["default/g"]).commits == ()
+    evictions = take_back(snapshot, ["default/g", "default/unknown"])
+
+    assert [(evict.task, evict.uid, evict.job, evict.reason) for evict in evictions] == [
+        ("default/b-0", "uid-b-0", "default/g", REASON),
+        ("default/b-1", "uid-b-1", "default/g", REASON),
+    ]
+
+
+@pytest.mark.parametrize("jobs", [[], ["default/other"]])
+def test_nobody_is_taken_back_unasked(jobs: list[str]) -> None:
+    assert take_back(two_of_four(room="3c"), jobs) == ()
