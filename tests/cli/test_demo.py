@@ -62,7 +62,7 @@ async def test_an_api_server_accepts_every_example(file):
 
 def test_a_pipe_hears_of_changes_only():
     out = io.StringIO()
-    row = Row("train", "default", "Running", 2, 3, 4)
+    row = Row("train", "default", "Running", 2, 3, 1, 5)
 
     with PlainScreen(out) as screen:
         screen.show([row], 1)
@@ -71,7 +71,7 @@ def test_a_pipe_hears_of_changes_only():
         screen.judge(Check("it flies", False))
 
     assert out.getvalue() == (
-        "  round 1   train           Running    3 of 4 pods bound, 2 running\n"
+        "  round 1   train           Running    3 of 5 pods bound, 2 running, 1 done\n"
         "  ok     it runs (2)\n"
         "  FAILED it flies\n"
     )
@@ -87,8 +87,8 @@ def test_a_terminal_gets_a_live_table():
     with screen_for(out) as screen:
         assert isinstance(screen, LiveScreen)
         screen.say("submitting")
-        screen.show([Row("train", "default", "Running", 2, 3, 4)], 1)
+        screen.show([Row("train", "default", "Running", 2, 3, 1, 5)], 1)
         screen.judge(Check("it runs", True))
 
-    assert "██▒·" in out.getvalue()
+    assert "██▒·✓" in out.getvalue()
     assert "✓ it runs" in out.getvalue()

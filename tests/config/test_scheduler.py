@@ -117,7 +117,9 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
 
 
 def test_hierarchy_and_proportion_may_stand_in_different_tiers() -> None:
-    load_scheduler_config(
+    config = load_scheduler_config(
         "actions: allocate\n"
         "tiers: [{plugins: [{name: drf, enableHierarchy: true}]}, {plugins: [{name: proportion}]}]"
     )
+
+    assert [[plugin.name for plugin in tier] for tier in config.tiers] == [["drf"], ["proportion"]]

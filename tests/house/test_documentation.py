@@ -165,7 +165,8 @@ def test_every_plugin_is_documented_with_all_its_arguments(name):
 
     assert f"`{name}`" in text or f"## {name}" in text
     keys = [field.alias or key for key, field in plugin.args_model.model_fields.items()]
-    assert [key for key in [*keys, *plugin.args_model.families] if key not in text] == []
+    known = [*keys, *plugin.args_model.families]
+    assert [key for key in known if key not in text and f"{key.split('.')[0]}.*" not in text] == []
 
 
 def test_every_example_is_listed_in_its_readme():

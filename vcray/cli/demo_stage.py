@@ -32,13 +32,14 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One gang as it stands: a vcjob or a PodGroup of plain pods."""
+    """One gang as it stands: a vcjob or a PodGroup of plain pods. `bound` counts the running ones too, `done` neither."""
 
     name: str
     queue: str
     phase: str
     running: int
     bound: int
+    done: int
     pods: int
 
 
@@ -121,13 +122,17 @@ def job_phase(seen: Observed, name: str) -> str:
 
 
 def bound(seen: Observed, selector: str) -> int:
-    """Pods that have a node."""
-    return sum(bool(dig_str(pod, "spec", "nodeName")) for pod in seen.select(selector))
+    """Pods that have a node and have not ended."""
+    return sum(bool(dig_str(pod, "spec", "nodeName")) and not _ended(pod) for pod in seen.select(selector))
 
 
 def running(seen: Observed, selector: str) -> int:
     """Pods that run."""
     return sum(dig_str(pod, "status", "phase") == "Running" for pod in seen.select(selector))
+
+
+def _ended(pod: JsonObject) -> bool:
+    return dig_str(pod, "status", "phase") in ("Succeeded", "Failed")
 
 
 def rows_of(seen: Observed) -> Iterator[Row]:
@@ -142,7 +147,9 @@ def rows_of(seen: Observed) -> Iterator[Row]:
 
 
 def _row(seen: Observed, name: str, queue: str, phase: str) -> Row:
-    return Row(name, queue, phase, running(seen, name), bound(seen, name), len(seen.select(name)))
+    pods = seen.select(name)
+    done = sum(map(_ended, pods))
+    return Row(name, queue, phase, running(seen, name), bound(seen, name), done, len(pods))
 
 
 def _name(obj: JsonObject) -> str:
@@ -170,6 +177,7 @@ class PlainScreen(AbstractContextManager[Screen]):
             if self._last.get(row.name) != row:
                 self._last[row.name] = row
                 counts = f"{row.bound} of {row.pods} pods bound, {row.running} running"
+                counts += f", {row.done} done" if row.done else ""
                 print(
                     f"  round {cycle:<3} {row.name:<15} {row.phase:<10} {counts}", file=self._out, flush=True
                 )
@@ -196,22 +204,27 @@ class LiveScreen(AbstractContextManager[Screen]):
         self._live.stop()
 
     def say(self, text: str) -> None:
-        self._live.console.print(text, style="bold", markup=False, highlight=False)
+        self._print(text, "bold")
 
     def show(self, rows: Sequence[Row], cycle: int) -> None:
         from rich.table import Table
 
         table = Table("GANG", "QUEUE", "PHASE", "PODS", "RUNNING", box=None, padding=(0, 3, 0, 0))
         for row in rows:
-            bar = "█" * row.running + "▒" * (row.bound - row.running) + "·" * (row.pods - row.bound)
+            waiting = row.pods - row.bound - row.done
+            bar = "█" * row.running + "▒" * (row.bound - row.running) + "·" * waiting + "✓" * row.done
             table.add_row(row.name, row.queue, row.phase, bar, f"{row.running} of {row.pods}")
-        table.caption = f"round {cycle}: █ running  ▒ bound  · waiting"
+        table.caption = f"round {cycle}: █ running  ▒ bound  · waiting  ✓ done"
         self._live.update(table, refresh=True)
 
     def judge(self, check: Check) -> None:
         style, mark = ("green", "✓") if check.ok else ("bold red", "✗")
-        text = f"  {mark} {check.claim}{_found(check)}"
-        self._live.console.print(text, style=style, markup=False, highlight=False)
+        self._print(f"  {mark} {check.claim}{_found(check)}", style)
+
+    def _print(self, text: str, style: str) -> None:
+        from rich.text import Text
+
+        self._live.console.print(Text(text, style))
 
 
 def _found(check: Check) -> str:
