@@ -117,6 +117,8 @@ class ControlPlane:
         self._registry = discover()
         self._conf = DEFAULT_CONF if scheduler_conf is None else scheduler_conf
         self.policy = policy_from(self._conf, self._registry)
+        for problem in self.policy.problems:
+            self.metrics.config_problems.labels(code=problem.code).inc()
         self._halves: dict[str, _Half] = {}
 
     # -- life -------------------------------------------------------------------------------------------------

@@ -246,6 +246,12 @@ class History:
             if now - since > self._grace_s:
                 self._say(f"half bound for more than {self._grace_s:.0f} s: {group}")
 
+    def excuse(self, now: float) -> None:
+        """Count the time of gangs that are half bound from now on: no scheduler was there to mend them before."""
+        for group, since in self.half_bound_since.items():
+            self.longest_half_bound_s = max(self.longest_half_bound_s, now - since)
+            self.half_bound_since[group] = now
+
     def _look_at(self, group: str, now: float) -> None:
         if not group:
             return
@@ -318,6 +324,11 @@ class Auditor:
         """Gangs that are neither whole nor waiting now."""
         with self.lock:
             return sorted(self.history.half_bound_since)
+
+    def excuse(self) -> None:
+        """Say that the scheduler has only just come (back)."""
+        with self.lock:
+            self.history.excuse(time.monotonic())
 
     def require_content(self) -> None:
         """AssertionError with all that is or ever was wrong. Call it when all should be at rest."""

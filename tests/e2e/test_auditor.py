@@ -153,6 +153,16 @@ def test_half_bound_for_too_long_is_a_violation_even_when_it_was_mended() -> Non
     assert seen.judge(40) == ["half bound for more than 30 s: ns/g"]
 
 
+def test_the_time_without_a_scheduler_is_excused() -> None:
+    seen = history(grace_s=30)
+    seen.group("ADDED", group(2), 0)
+    seen.pod("MODIFIED", pod("a", "n1"), 1)
+    seen.excuse(50)
+    seen.pod("MODIFIED", pod("b", "n1"), 79)
+
+    assert seen.judge(90) == []
+
+
 def test_half_bound_at_the_end_is_a_violation() -> None:
     seen = history()
     seen.group("ADDED", group(2), 0)
