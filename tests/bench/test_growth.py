@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import statistics
 import sys
+import time
 from collections.abc import Callable
 from types import FrameType
 
@@ -79,9 +81,18 @@ def test_calls_are_the_same_every_time() -> None:
     assert calls_a_turn(100, 256, 64, 2) == calls_a_turn(100, 256, 64, 2)
 
 
+def turn_median(nodes: int) -> float:
+    """Processor seconds of the median gang's turn: other programs on the machine hardly touch it."""
+    opened = session(nodes, 4096, 64, 8)
+    marks: list[float] = []
+    opened.watch = lambda what, job: marks.append(time.process_time())
+    run(opened)
+    return statistics.median(end - start for start, end in zip(marks[::2], marks[1::2], strict=True))
+
+
 @pytest.mark.bench
 def test_a_gangs_turn_grows_slower_than_the_root_of_the_cluster() -> None:
-    times = {nodes: run_allocate(nodes, 4096, 64, 20).gang_p50_us for nodes in (1_000, 100_000)}
+    times = {nodes: min(turn_median(nodes) for _ in range(2)) for nodes in (1_000, 100_000)}
 
     exponent = math.log(times[100_000] / times[1_000]) / math.log(100)
 

@@ -59,7 +59,7 @@ def seats(session: Session) -> list[tuple[int, int, int]]:
     return [(task, status[task], node) for task, node in enumerate(session.ledger.node)]
 
 
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", range(4))
 def test_a_batch_lands_where_single_pods_would(policy: Policy, block: int) -> None:
     for seed in range(block * 25, block * 25 + 25):
         snapshot = random_snapshot(seed)
@@ -67,6 +67,6 @@ def test_a_batch_lands_where_single_pods_would(policy: Policy, block: int) -> No
 
 
 def test_a_batch_follows_preferences_while_nodes_fill_up(policy: Policy) -> None:
-    for seed in range(200):
+    for seed in (*range(30), 51, 171, 315, 377, 678, 853, 998):
         snapshot = preferring_snapshot(seed)
         assert batched(open_session(snapshot, policy)) == one_by_one(open_session(snapshot, policy)), seed

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from vcray.core.arrays import Bool, Int
-from vcray.core.hooks import Preference, Scale
 from vcray.core.ledger import Ledger
 from vcray.core.merge import NONE
+from vcray.core.normalise import Normaliser
 from vcray.core.openview import fit_rows
 from vcray.core.policy import Chains
 from vcray.core.rows import Assumption, Layout, ManyRows, OneRow
@@ -21,23 +21,12 @@ FEW = 12
 """Up to so many rows are evaluated as Python numbers."""
 
 STEP = 20
+POINT = 2 * STEP
+"""Keys count tie ranks; 2**STEP is one step of a score, 2**POINT one whole point."""
+
 UNIT = 1 << STEP
 LIMIT = float(1 << (2 * STEP))
 """Scores are clipped at 2**20 either way, so that keys and preferences fit one int64."""
-
-
-def scaled(raw: Int, scale: Scale, low: int, high: int) -> Int:
-    """Raw integers as 0..100 by the extremes of the scored nodes, truncating as Go does."""
-    if scale is Scale.MIN_MAX:
-        if high == low:
-            return np.zeros_like(raw)
-        return np.trunc(100.0 * ((raw - low) / (high - low))).astype(np.int64)
-    if high == 0:
-        return np.zeros_like(raw) if scale is Scale.MAX else np.full_like(raw, 100)
-    if scale is Scale.SPREAD:
-        return 100 * (high + low - raw) // high
-    share = 100 * raw // high
-    return share if scale is Scale.MAX else 100 - share
 
 
 class Class:
@@ -159,7 +148,7 @@ class Class:
 class GroupKeys:
     """Keys of one class in one group of nodes, kept current; `total` adds normalised preferences to `key`."""
 
-    __slots__ = ("added", "cls", "extremes", "feasible", "key", "pointer", "promised", "total")
+    __slots__ = ("cls", "feasible", "key", "pointer", "preferred", "promised", "total")
 
     def __init__(self, cls: Class, promised: bool) -> None:
         self.cls = cls
@@ -167,11 +156,10 @@ class GroupKeys:
         self.pointer = cls.ledger.touched
         self.key: Int = cls.keys(ManyRows(cls.view, cls.layout, None), promised)
         self.feasible: Bool = self.key != NONE
-        self.added: Int | None = None
         self.total: Int = self.key
-        self.extremes: list[tuple[int, int]] = []
-        if cls.preferences:
-            self._renormalise()
+        self.preferred = Normaliser(cls.preferences, self.feasible) if cls.preferences else None
+        if self.preferred is not None:
+            self._add(self.preferred)
 
     def refresh(self) -> None:
         """Re-evaluate the rows that moved since the last look."""
@@ -183,6 +171,9 @@ class GroupKeys:
         if not cls.whole:
             static = cls.static
             rows = [row for row in rows if static[row]]
+        if not rows:
+            return
+        before = self.feasible[rows].tolist() if self.preferred is not None else []
         if len(rows) <= FEW:
             key, feasible = self.key, self.feasible
             for row in rows:
@@ -194,8 +185,22 @@ class GroupKeys:
             keys = cls.keys(ManyRows(cls.view, cls.layout, index), self.promised)
             self.key[index] = keys
             self.feasible[index] = keys != NONE
-        if rows and cls.preferences:
-            self._renormalise()
+        if self.preferred is not None:
+            self._follow(self.preferred, rows, before)
+
+    def _follow(self, preferred: Normaliser, rows: list[int], before: list[bool]) -> None:
+        """Bring `total` up to date for rows that moved, everywhere when the scale moved with them."""
+        after = self.feasible[rows].tolist()
+        flips = [(row, now) for row, was, now in zip(rows, before, after, strict=True) if was is not now]
+        if preferred.moved(flips):
+            preferred.rebuild(self.feasible)
+            self._add(preferred)
+            return
+        keys = self.key[rows]
+        self.total[rows] = np.where(keys != NONE, keys + (preferred.added[rows] << POINT), NONE)
+
+    def _add(self, preferred: Normaliser) -> None:
+        self.total = np.where(self.feasible, self.key + (preferred.added << POINT), NONE)
 
     # ---- hypothetical rows ----
 
@@ -213,26 +218,6 @@ class GroupKeys:
         one = OneRow(cls.view, cls.layout, row)
         return cls.key(one.assume(cls.shape, cls.assumptions[self.promised], copies), self.promised)
 
-    # ---- preferences ----
-
-    def _renormalise(self) -> None:
-        self.added, self.extremes = additions(self.cls.preferences, self.feasible)
-        self.total = np.where(self.feasible, self.key + self.added, NONE)
-
 
 def _varies(raw: Int) -> bool:
     return len(raw) > 0 and bool((raw != raw[0]).any())
-
-
-def additions(preferences: list[Preference], feasible: Bool) -> tuple[Int, list[tuple[int, int]]]:
-    """(N,) what preferences add to keys when normalised over the feasible nodes, and the extremes of each."""
-    added = np.zeros(len(feasible), dtype=np.int64)
-    extremes: list[tuple[int, int]] = []
-    for preference in preferences:
-        among = preference.raw[feasible]
-        if not len(among):
-            continue
-        low, high = int(among.min()), int(among.max())
-        extremes.append((low, high))
-        added += preference.weight * scaled(preference.raw, preference.scale, low, high)
-    return added << (2 * STEP), extremes

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vcray.core.arrays import Bool, Int
-from vcray.core.classes import STEP, Class, GroupKeys, additions, scaled
-from vcray.core.hooks import DomainTerm, Preference
+from vcray.core.arrays import Int
+from vcray.core.classes import POINT, Class, GroupKeys
 from vcray.core.ledger import Ledger
 from vcray.core.merge import NONE, merge
+from vcray.core.normalise import Normaliser, term_points
 from vcray.core.policy import Chains
 from vcray.core.reasons import explain
 from vcray.core.rows import Layout, OneRow
@@ -134,66 +134,56 @@ class Placer:
         cls = group.cls
         if not len(group.key):
             return []
-        if self.chains.domains:
-            keys, added, cut = self._with_terms(group)
-        else:
-            keys, added, cut = group.total, group.added, bool(cls.preferences)
+        keys, points, scored = self._scored(group)
         if m == 1 or cls.moves:
             best = int(keys.argmax())
             return [best] if keys[best] > NONE else []
 
         def evaluate(rows: Int, copies: Int) -> Int:
             fresh = group.evaluate(rows, copies)
-            return fresh if added is None else np.where(fresh > NONE, fresh + added[rows], NONE)
+            return fresh if points is None else np.where(fresh > NONE, fresh + (points[rows] << POINT), NONE)
 
         picks, candidates, full = merge(keys, m, evaluate)
-        if cut and full.any():
-            picks = self._until_full(picks, candidates[full])
+        if points is not None and picks and full.any():
+            filled = candidates[full].tolist()
+            if scored or group.preferred is None:
+                picks = picks[: _first_full(picks, filled)]
+            else:
+                picks = picks[: group.preferred.valid(picks, filled)]
         if picks and self.chains.prefixes:
             nodes = np.array(picks, dtype=np.int64)
             valid = min(hook(self.view, cls.shape, nodes) for hook in self.chains.prefixes)
             picks = picks[: max(valid, 1)]
         return picks
 
-    @staticmethod
-    def _until_full(picks: list[int], full: Int) -> list[int]:
-        """Up to and including the pick that fills a node first: then the scored group changes."""
-        last = {node: position for position, node in enumerate(picks)}
-        return picks[: min(last[node] for node in full.tolist() if node in last) + 1]
-
-    def _with_terms(self, group: GroupKeys) -> tuple[Int, Int | None, bool]:
-        """First keys, additions and whether scores depend on who is in the group, with the domain terms of now."""
-        cls = group.cls
-        feasible = group.feasible
-        terms = self.chains.domain_terms(self.view, cls.shape, feasible)
-        allowed = feasible
+    def _scored(self, group: GroupKeys) -> tuple[Int, Int | None, bool]:
+        """First keys; the points that preferences and terms add, None for none; do domain terms score?"""
+        cls, preferred = group.cls, group.preferred
+        plain = (group.total, None if preferred is None else preferred.added, False)
+        if not self.chains.domains:
+            return plain
+        terms = self.chains.domain_terms(self.view, cls.shape, group.feasible)
+        if not terms:
+            return plain
+        allowed = group.feasible
         for term in terms:
             if term.ok is not None:
                 allowed = allowed & term.ok
         scoring = [term for term in terms if term.raw is not None]
-        if scoring and len(allowed) and not np.array_equal(allowed, feasible):
+        if scoring and not np.array_equal(allowed, group.feasible):
             terms = self.chains.domain_terms(self.view, cls.shape, allowed)
             scoring = [term for term in terms if term.raw is not None]
-        if not scoring and allowed is feasible:
-            return group.total, group.added, bool(cls.preferences)
-        added = _added(cls.preferences, scoring, allowed)
-        return np.where(allowed, group.key + added, NONE), added, bool(cls.preferences or scoring)
+        points = term_points(scoring, allowed)
+        if cls.preferences:
+            points += Normaliser(cls.preferences, allowed).added
+        keys = np.where(allowed, group.key + (points << POINT), NONE)
+        return keys, points if scoring or cls.preferences else None, True
 
 
-def _added(preferences: list[Preference], terms: list[DomainTerm], allowed: Bool) -> Int:
-    """(N,) what preferences and domain terms add to keys, normalised over the allowed nodes."""
-    added, _ = additions(preferences, allowed)
-    for term in terms:
-        raw = term.raw
-        if raw is None or not term.weight:
-            continue
-        counted = allowed if term.counted is None else allowed & term.counted
-        among = raw[counted]
-        if not len(among):
-            continue
-        part = scaled(raw, term.scale, int(among.min()), int(among.max()))
-        added += (term.weight * np.where(counted, part, 0)) << (2 * STEP)
-    return added
+def _first_full(picks: list[int], full: list[int]) -> int:
+    """How many picks go up to and including the one that fills a node first: then the scored group changes."""
+    last = {node: position for position, node in enumerate(picks)}
+    return min((last[node] for node in full if node in last), default=len(picks) - 1) + 1
 
 
 def nominated_node(view: View, task: int) -> int:
