@@ -78,6 +78,15 @@ def test_a_wrong_command_line_is_told_in_gos_words(arguments, sentence):
     assert str(raised.value) == sentence
 
 
+def test_underscores_in_the_name_of_a_flag_count_as_hyphens():
+    listing = Command("list", flags=(Flag("all-things", "all", "bool", default=False),), run="somewhere:x")
+    root = Command("tool", children=(listing,))
+
+    assert parse(root, ["list", "--all_things"]).flags["all-things"] is True
+    with pytest.raises(UsageError, match="unknown flag: --no_things"):
+        parse(root, ["list", "--no_things"])
+
+
 @pytest.mark.parametrize("arguments", [[], ["thing"], ["thing", "sing"], ["thing", "list", "-h"], ["--help"]])
 def test_help_is_wanted_by_groups_and_by_the_help_flag(arguments):
     assert parse(ROOT, arguments).help_wanted

@@ -85,6 +85,15 @@ def test_check_tells_every_problem_on_a_line_of_its_own(vcray, conf):
     assert "did you mean 'binpack.weight'?" in out
 
 
+def test_check_tells_an_unknown_plugin_beside_an_unknown_action(vcray, conf):
+    text = GOOD.replace("name: gang", "name: gagn").replace("allocate", "alocate")
+
+    code, out, _ = vcray("check", conf(text))
+
+    assert code == 1
+    assert [line.split()[0] for line in out.splitlines()] == ["VC0105", "VC0107"]
+
+
 @pytest.mark.parametrize(("form", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
 def test_check_answers_as_data(vcray, conf, form, read):
     code, out, _ = vcray("check", "-o", form, conf(GOOD.replace("name: gang", "name: gagn")))

@@ -143,6 +143,12 @@ def test_commands_in_the_readme_exist():
     assert groups <= {child.name for child in VCCTL.children}
 
 
+def test_decisions_are_numbered_without_gaps():
+    numbers = sorted(int(file.name[:4]) for file in (REPOSITORY / "docs/decisions").glob("*.md"))
+
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
 def test_links_in_the_documentation_lead_somewhere():
     pages = [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", *REPOSITORY.glob("docs/**/*.md")]
     pages += [REPOSITORY / "examples" / "README.md"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,11 +57,15 @@ def checked(text: str) -> tuple[SchedulerConfig | None, list[Problem]]:
     from vcray.registry import ACTIONS, PLUGINS, discover
 
     registry = discover()
+    actions, plugins = registry.names(ACTIONS), registry.names(PLUGINS)
     try:
-        config = load_scheduler_config(text, registry.names(ACTIONS), registry.names(PLUGINS))
+        config = load_scheduler_config(text, actions, plugins)
         return config, list(build_policy(config, registry).problems)
     except ConfigError as error:
-        return None, list(error.problems)
+        refused = list(error.problems)
+    with contextlib.suppress(ConfigError):  # what would be skipped, were the actions right
+        refused += load_scheduler_config(text, None, plugins).problems
+    return None, list(dict.fromkeys(refused))
 
 
 def _read(conf: Path) -> str:

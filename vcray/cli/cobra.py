@@ -201,7 +201,7 @@ def _read_long(word: str, known: Mapping[str, Flag], remaining: list[str], value
     name, has_value, text = word[2:].partition("=")
     if not name or name.startswith("-"):
         raise UsageError(f"bad flag syntax: {word}")
-    flag = known.get(name)
+    flag = known.get(name.replace("_", "-"))  # Kubernetes' programs take both
     if flag is None:
         raise UsageError(f"unknown flag: --{name}")
     if not has_value:
@@ -211,7 +211,7 @@ def _read_long(word: str, known: Mapping[str, Flag], remaining: list[str], value
             text = remaining.pop(0)
         else:
             raise UsageError(f"flag needs an argument: --{name}")
-    values[name] = _value(flag, text)
+    values[flag.name] = _value(flag, text)
 
 
 def _read_short(word: str, known: Mapping[str, Flag], remaining: list[str], values: dict[str, Value]) -> None:

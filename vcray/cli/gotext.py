@@ -47,7 +47,7 @@ def human_duration(seconds: int) -> str:
     if days < 2 * 365:
         return f"{days}d"
     if days < 8 * 365:
-        return _two(days // 365, "y", days % 365, "d")
+        return f"{days // 365}y{days % 365}d"
     return f"{days // 365}y"
 
 

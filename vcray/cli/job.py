@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TextIO
 
@@ -13,6 +14,8 @@ from vcray.cli.cobra import CommandError, Invocation
 from vcray.cli.connection import Connect
 from vcray.cli.gotext import local_time
 from vcray.cli.jobview import events_text, job_text
+from vcray.kube.client import KubeClient
+from vcray.kube.errors import ApiError
 
 _JOB_NAME = "job.volcano.sh"
 _JOB_TYPE = "volcano.sh/job-type"
@@ -133,13 +136,18 @@ async def view_job(call: Invocation, connect: Connect, out: TextIO) -> None:
         raise CommandError("job name (specified by --name or -N) is mandatory to view a particular job")
     client = await connect()
     job = await client.get(JOBS, namespace, name)
-    events = [
-        event
-        for event in (await client.list(EVENTS, namespace)).items
-        if dig_str(event, "metadata", "name").startswith(f"{name}.")
-    ]
     out.write(job_text(job))
-    out.write(events_text(events))
+    out.write(events_text(await _events_of(client, namespace, name)))
+
+
+async def _events_of(client: KubeClient, namespace: str, name: str) -> list[JsonObject]:
+    """Events of the job; none, and a line on standard error, for a user who may not list them."""
+    try:
+        page = await client.list(EVENTS, namespace)
+    except ApiError as error:
+        print(f"Failed to list events: {error.message}", file=sys.stderr)
+        return []
+    return [each for each in page.items if dig_str(each, "metadata", "name").startswith(f"{name}.")]
 
 
 async def suspend_job(call: Invocation, connect: Connect, out: TextIO) -> None:

@@ -68,7 +68,7 @@ def command(files: tuple[Path, ...], output: str, backend: str, repeat: int | No
     import asyncio
 
     from vcray.errors import InputError, Problem
-    from vcray.sim.scenario import load
+    from vcray.sim.reading import load
 
     if backend != "in-process":
         raise InputError(Problem("VC0502", "--backend", "kubeconfig is not there yet; leave the flag out"))

@@ -209,8 +209,8 @@ def _version(out: TextIO) -> None:
     rows = (
         ("API Version", "v1alpha1"),
         ("Version", version("vcray")),
-        ("Git SHA", "unknown"),
-        ("Built At", "unknown"),
+        ("Git SHA", "Not provided."),
+        ("Built At", "Not provided."),
         ("Go Version", f"none (Python {platform.python_version()})"),
         ("Go OS/Arch", f"{platform.system().lower()}/{machine}"),
     )
