@@ -333,3 +333,26 @@ def namespace(
         "kind": "Namespace",
         "metadata": _metadata(name, None, 0, version, labels, None, "Namespace"),
     }
+
+
+def storage_class(name: str, *, waits: bool = False, version: int | None = None) -> JsonObject:
+    """A StorageClass; `waits` for the first consumer before it binds volumes."""
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": _metadata(name, None, 0, version, None, None, "StorageClass"),
+        "provisioner": "example.com/disk",
+        "volumeBindingMode": "WaitForFirstConsumer" if waits else "Immediate",
+    }
+
+
+def replica_set(
+    name: str, selector: Mapping[str, str], *, namespace: str = "default", version: int | None = None
+) -> JsonObject:
+    """A ReplicaSet, as far as its selector goes."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": _metadata(name, namespace, 0, version, None, None, "ReplicaSet"),
+        "spec": {"selector": {"matchLabels": dict(selector)}},
+    }

@@ -4,64 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from vcray.api import names
 from vcray.api.meta import JsonObject
-from vcray.api.wire import Node, Pod, to_node, to_pod
-from vcray.cache.assemble import Assembler, World
-from vcray.cache.store import Event, Store, version_of
-from vcray.cache.translate import counts, node_row, pod_row
-from vcray.cache.translate_cluster import CLUSTER_KINDS, cluster_row, key_of, resource_version_of
+from vcray.cache.assume import ASSUMED_S
+from vcray.cache.merge import Merge
+from vcray.cache.shard import BAD_OBJECT, CacheShard, Router
+from vcray.cache.store import Event
+from vcray.cache.translate_cluster import key_of
 from vcray.core.snapshot import Snapshot
 
 
 class ClusterCache:
-    """Holds a cluster's objects; `pools` is the number of shards that share the work."""
+    """Holds a cluster's objects. `pools` is the number of shards that share pods and nodes; it changes no snapshot.
 
-    def __init__(self, scheduler_names: Iterable[str] = ("volcano",), pools: int = 1) -> None:
-        self.scheduler_names = frozenset(scheduler_names)
-        self.pools = pools
-        self.world = World()
-        self.generation = 0
-        self._seen: Store[str] = Store()
+    With several pools, objects need a resourceVersion: it alone tells which of two shards knows better."""
+
+    def __init__(
+        self,
+        scheduler_names: Iterable[str] = (names.SCHEDULER_NAME,),
+        pools: int = 1,
+        assumed_s: float = ASSUMED_S,
+    ) -> None:
+        found = tuple(scheduler_names)
+        self.merge = Merge(assumed_s)
+        self._router = Router(pools)
+        self._shards = [CacheShard(number, found) for number in range(pools + 1)]
 
     def apply(self, events: Iterable[Event]) -> None:
-        """Take in changes; kinds that the cache does not read are skipped. Raises QuantityError, ValidationError."""
+        """Take in changes. Kinds that the cache does not read are skipped, objects that it cannot read are left as
+        they were and listed in `merge.refused`."""
+        batches: dict[int, list[Event]] = {}
         for event in events:
-            self._apply(event)
-        self.generation += 1
-
-    def _apply(self, event: Event) -> None:
-        key, version = key_of(event.object), version_of(resource_version_of(event.object))
-        seen = f"{event.kind}/{key}"
-        if event.type == "DELETED":
-            if self._seen.drop(seen, version):
-                self._drop(event.kind, key)
-        elif self._seen.put(seen, version, key):
-            self._put(event)
-
-    def _put(self, event: Event) -> None:
-        if event.kind == "Pod":
-            pod = event.object if isinstance(event.object, Pod) else to_pod(event.object)  # type: ignore[arg-type]
-            if counts(pod, self.scheduler_names):
-                self.world.pods[pod.metadata.key] = pod_row(pod)
-            else:
-                self.world.pods.pop(pod.metadata.key, None)
-        elif event.kind == "Node":
-            node = event.object if isinstance(event.object, Node) else to_node(event.object)  # type: ignore[arg-type]
-            self.world.nodes[node.metadata.name] = node_row(node)
-        elif event.kind in CLUSTER_KINDS:
-            self.world.knowledge.put(cluster_row(event.kind, event.object))
-
-    def _drop(self, kind: str, key: str) -> None:
-        if kind == "Pod":
-            self.world.pods.pop(key, None)
-        elif kind == "Node":
-            self.world.nodes.pop(key, None)
-        elif kind in CLUSTER_KINDS:
-            self.world.knowledge.drop(kind, key)
+            try:
+                routes = self._router.route(event)
+            except BAD_OBJECT as error:
+                self.merge.refused.append((event.kind, key_of(event.object), str(error)))
+                continue
+            for shard, routed in routes:
+                batches.setdefault(shard, []).append(routed)
+        for shard in sorted(batches, reverse=True):
+            self.merge.apply(self._shards[shard].apply(batches[shard]))
 
     def snapshot(self, now: float = 0.0, seed: int = 0) -> Snapshot:
         """The present state as a frozen snapshot."""
-        return Assembler(self.world).snapshot(self.generation, now, seed)
+        return self.merge.snapshot(now, seed)
 
 
 def snapshot_of(objects: Iterable[JsonObject], now: float = 0.0, seed: int = 0) -> Snapshot:

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from vcray.cache.delta import FIELDS
+from vcray.cache.delta import FIELDS, Field
 from vcray.cache.interning import grown
 from vcray.core.arrays import Int
 
@@ -53,6 +53,7 @@ class PodColumns:
         self.keys.append(key)
         self.uids.append(uid)
         self.row[key] = row
+        self.data[Field.LABELS, row] = -1
         self.data[SPREAD, row] = 0
         self.data[SHAPE, row] = self.data[HELD, row] = -1
         self.data[LEAVING, row] = 0
@@ -68,6 +69,14 @@ class PodColumns:
             self.keys[row], self.uids[row] = last_key, last_uid
             self.row[last_key] = row
         self.membership += 1
+
+    def take(self, key: str, other: PodColumns) -> int:
+        """Move a key here from another table, with all that is known of it."""
+        origin = other.row[key]
+        row = self.add(key, other.uids[origin])
+        self.data[:, row] = other.data[:, origin]
+        other.remove(key)
+        return row
 
     def rename(self, row: int, uid: str) -> None:
         """Another pod took over the name."""

@@ -45,47 +45,51 @@ def pool_of(node: str, label: str, pools: int) -> int:
 class Router:
     """Decides which shards see an event: 0..pools-1 for pods and nodes, `pools` for all other kinds.
 
-    Remembers only the pool labels of nodes. An object that changes its shard is moved, with a word to the old one."""
+    Remembers where each pod and node went last: an object that changes its shard is moved, with a word to the old one, and
+    what is older than the last word goes nowhere. Deletions go everywhere, since a tombstone must meet late events."""
 
     def __init__(self, pools: int = 1) -> None:
         self.pools = pools
         self.cluster = pools
-        self._pool_of_node: dict[str, int] = {}
+        self._pods: dict[str, tuple[int, int]] = {}
+        self._nodes: dict[str, tuple[int, int]] = {}
 
     def route(self, event: Event) -> tuple[tuple[int, Event], ...]:
-        """(shard, event) in delivery order; nothing for kinds that the cache does not read."""
+        """(shard, event) in delivery order; nothing for kinds that the cache does not read and for old news.
+
+        Raises what `BAD_OBJECT` lists for a pod or node that cannot be read."""
         if event.kind == "Pod":
-            return self._pod(event, as_pod(event.object))
+            pod = as_pod(event.object)
+            return self._to_pool(Event(event.type, "Pod", pod), self._pods, self._pool_of_pod(pod))
         if event.kind == "Node":
-            return self._node(event, as_node(event.object))
+            node = as_node(event.object)
+            label = node.metadata.labels.get(names.NODE_POOL, "")
+            return self._to_pool(
+                Event(event.type, "Node", node), self._nodes, pool_of(node.metadata.name, label, self.pools)
+            )
         return ((self.cluster, event),) if event.kind in CLUSTER_KINDS else ()
 
-    def _pod(self, event: Event, pod: Pod) -> tuple[tuple[int, Event], ...]:
-        event = Event(event.type, "Pod", pod)
-        if event.type == "DELETED":
-            return tuple((shard, event) for shard in range(self.pools))
-        waiting = bucket(f"gang {job_of(pod) or pod.metadata.key}", self.pools)
-        if not pod.spec.node_name:
-            return ((waiting, event),)
+    def _pool_of_pod(self, pod: Pod) -> int:
         node = pod.spec.node_name
-        home = self._pool_of_node.get(node)
-        home = pool_of(node, "", self.pools) if home is None else home
-        if home == waiting:
-            return ((home, event),)
-        return ((home, event), (waiting, Event(MOVED, "Pod", pod)))
+        if not node:
+            return bucket(f"gang {job_of(pod) or pod.metadata.key}", self.pools)
+        known = self._nodes.get(node)
+        return pool_of(node, "", self.pools) if known is None else known[1]
 
-    def _node(self, event: Event, node: Node) -> tuple[tuple[int, Event], ...]:
-        event = Event(event.type, "Node", node)
-        name = node.metadata.name
+    def _to_pool(
+        self, event: Event, homes: dict[str, tuple[int, int]], home: int
+    ) -> tuple[tuple[int, Event], ...]:
+        key, version = key_of(event.object), version_of(resource_version_of(event.object))
+        seen, before = homes.get(key, (0, home))
+        if version and version < seen:
+            return ()
         if event.type == "DELETED":
-            self._pool_of_node.pop(name, None)
+            homes.pop(key, None)
             return tuple((shard, event) for shard in range(self.pools))
-        home = pool_of(name, node.metadata.labels.get(names.NODE_POOL, ""), self.pools)
-        before = self._pool_of_node.get(name, home)
-        self._pool_of_node[name] = home
+        homes[key] = (version, home)
         if before == home:
             return ((home, event),)
-        return ((home, event), (before, Event(MOVED, "Node", node)))
+        return ((before, Event(MOVED, event.kind, event.object)), (home, event))
 
 
 class CacheShard:

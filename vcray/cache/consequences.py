@@ -1,0 +1,77 @@
+"""Which pods must be looked at again when an object other than a pod or node changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vcray.cache.delta import Field
+from vcray.cache.resolver import Resolver
+from vcray.cache.rows import (
+    ClaimRow,
+    ClusterRow,
+    GroupRow,
+    NamespaceRow,
+    PriorityClassRow,
+    QueueRow,
+    StorageClassRow,
+    WorkloadRow,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """Pods with one of these numbers in a column."""
+
+    field: Field
+    numbers: Sequence[int]
+
+
+def place_of(row: ClusterRow) -> tuple[str, str]:
+    """Kind and key of a row."""
+    match row:
+        case GroupRow():
+            return "PodGroup", row.key
+        case QueueRow():
+            return "Queue", row.name
+        case ClaimRow():
+            return "PersistentVolumeClaim", row.key
+        case StorageClassRow():
+            return "StorageClass", row.name
+        case PriorityClassRow():
+            return "PriorityClass", row.name
+        case NamespaceRow():
+            return "Namespace", row.name
+        case WorkloadRow():
+            kind, _, key = row.key.partition("/")
+            return kind, key
+
+
+def touched_by(
+    resolver: Resolver, strings: dict[str, int], kind: str, key: str, rows: Sequence[ClusterRow]
+) -> Touched | None:
+    """Pods that an object touches, once the new state is known; `rows` are its old and new row, where there are any."""
+    match kind:
+        case "PersistentVolumeClaim":
+            return Touched(Field.CLAIMS, resolver.recheck_claims(resolver.claims_at.get(key, ())))
+        case "StorageClass":
+            return Touched(Field.CLAIMS, resolver.recheck_claims(range(len(resolver.claims))))
+        case "Namespace":
+            resolver.forget_namespaces()
+            return Touched(Field.FORM, resolver.forms.choosing_namespaces())
+        case "Service":
+            return Touched(Field.LABELS, _selected(resolver, key, rows))
+        case "ReplicaSet" | "ReplicationController" | "StatefulSet":
+            owner = strings.get(f"{kind}/{key.partition('/')[2]}")
+            return Touched(Field.OWNER, () if owner is None else (owner,))
+    return None
+
+
+def _selected(resolver: Resolver, key: str, rows: Sequence[ClusterRow]) -> list[int]:
+    namespace = (key.partition("/")[0],)
+    return [
+        number
+        for row in rows
+        if isinstance(row, WorkloadRow) and row.requirements
+        for number in resolver.labels.selected(namespace, row.requirements)
+    ]
