@@ -11,10 +11,11 @@ from vcray.cluster.selectors import record_test
 from vcray.cluster.store import Store
 from vcray.cluster.watching import Delivery, Watcher, line
 from vcray.errors import Problem, Unreachable
-from vcray.kube.errors import BadRequest, Gone, status_response
+from vcray.kube.errors import BadRequest, Gone, TooLarge, status_response
 from vcray.kube.transport import JSON, Query, Response
 
 MAX_BODY = 3 * 1024 * 1024
+"""Bytes of one request that a server takes."""
 
 
 class InProcessTransport:
@@ -63,6 +64,8 @@ class InProcessTransport:
         """Answer at once, without giving up control to the event loop."""
         self._require_available()
         self.requests += 1
+        if body is not None and len(body) > MAX_BODY:
+            return status_response(TooLarge(f"Request entity too large: limit is {MAX_BODY}"))
         return rest.handle(self.store, method, path, query or {}, body, content_type, self._user_agent)
 
     async def stream(self, path: str, query: Query | None = None) -> AsyncGenerator[bytes, None]:

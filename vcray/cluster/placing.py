@@ -66,16 +66,18 @@ def evict(store: Store, namespace: str, name: str, eviction: JsonObject) -> None
     options = read_options(body if isinstance(body, dict) else {})
     check_preconditions(record, options)
     pod = record.decode()
+    spent: list[Record] = []
     if dig(pod, "status", "phase") == "Running":
         budgets = list(_budgets(store, record))
         if len(budgets) > 1:
             raise BadRequest(
                 "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
             )
-        for budget in budgets:
-            _spend(budget, pod)
+        spent = [budget for budget in budgets if _needs_room(budget.decode(), pod)]
     if options.dry_run:
         return
+    for budget in spent:
+        _spend(store, budget, name)
     if not dig(pod, "metadata", "deletionTimestamp"):
         condition: JsonObject = {
             "type": "DisruptionTarget",
@@ -88,33 +90,44 @@ def evict(store: Store, namespace: str, name: str, eviction: JsonObject) -> None
     store.delete_record(record, DeleteOptions(options.grace_seconds, options.propagation))
 
 
-def _budgets(store: Store, pod: Record) -> Iterator[JsonObject]:
+def _budgets(store: Store, pod: Record) -> Iterator[Record]:
     for record in store.storage.scan(PODDISRUPTIONBUDGETS, pod.namespace):
-        budget = record.decode()
-        if selector_matches(dig(budget, "spec", "selector"), pod.labels):
-            yield budget
+        if selector_matches(dig(record.decode(), "spec", "selector"), pod.labels):
+            yield record
 
 
-def _spend(budget: JsonObject, pod: JsonObject) -> None:
-    """Refuse if the budget has no room. A pod that is not ready may go while enough others are healthy."""
+def _needs_room(budget: JsonObject, pod: JsonObject) -> bool:
+    """Whether the eviction uses the budget up by one. TooManyRequests if there is no room.
+
+    A pod that is not ready may go without counting while enough others are healthy. A budget that no controller has
+    looked at yet has no figures and does not bind here.
+    """
     allowed = dig(budget, "status", "disruptionsAllowed")
-    if not isinstance(allowed, int) or allowed > 0:
-        return
+    if not isinstance(allowed, int):
+        return False
     if not _is_ready(pod):
         healthy, wanted = dig(budget, "status", "currentHealthy"), dig(budget, "status", "desiredHealthy")
         enough = integer(healthy) >= integer(wanted) > 0
         if enough or dig(budget, "spec", "unhealthyPodEvictionPolicy") == "AlwaysAllow":
-            return
+            return False
+    if allowed > 0:
+        return True
     name = text(dig(budget, "metadata", "name"))
-    details: JsonObject = {
-        "causes": [
-            {
-                "reason": "DisruptionBudget",
-                "message": f"The disruption budget {name} allows no disruption now",
-            }
-        ]
-    }
-    raise TooManyRequests(_BUDGET, details=details)
+    message = f"The disruption budget {name} allows no disruption now"
+    raise TooManyRequests(_BUDGET, details={"causes": [{"reason": "DisruptionBudget", "message": message}]})
+
+
+def _spend(store: Store, budget: Record, pod: str) -> None:
+    """Count the disruption until the controller counts anew."""
+    now = rfc3339(store.clock.now())
+
+    def count(obj: JsonObject) -> bool:
+        status = section(obj, "status")
+        status["disruptionsAllowed"] = integer(status.get("disruptionsAllowed")) - 1
+        section(status, "disruptedPods")[pod] = now
+        return True
+
+    store.rewrite(budget, count)
 
 
 def _is_ready(pod: JsonObject) -> bool:

@@ -1,7 +1,7 @@
 """Checking an object against the schema of its CRD, in the words of a Kubernetes API server.
 
 Covers what structural schemas use: types, required fields, enums, bounds, lengths, patterns, formats, list sizes and
-unique list keys, quantities. CEL rules are not evaluated.
+unique list keys, quantities, and the rules that `rules.py` understands.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.cluster.rules import broken_rules
 
 _NOWHERE = '<nil>: Invalid value: "": '
 """How the server opens an error that it cannot lay at one field's door."""
@@ -180,6 +181,11 @@ def _check_object(value: JsonObject, schema: JsonObject, path: str, errors: list
     errors += [f"{_under(path, name)}: Required value" for name in names if name not in value]
     for name, item in value.items():
         _check(item, known.get(name, extra), _under(path, name), errors)
+    _check_rules(value, schema, path, errors)
+
+
+def _check_rules(value: JsonObject, schema: JsonObject, path: str, errors: list[str]) -> None:
+    errors += [f"{path}: Invalid value: {message}" for message in broken_rules(value, schema)]
 
 
 def _under(path: str, name: str) -> str:

@@ -67,7 +67,8 @@ class Watch(Generic[T]):
 
     `decode` turns raw JSON into what the reader gets. `timeout_seconds` is how long the server keeps one request open.
     With `fail_fast` the first list raises its error instead of retrying. `failures` counts failures in a row,
-    `last_error` is the last one, `relists` counts how often the history was lost: for health and metrics.
+    `last_error` is the last one, `relists` counts how often the history was lost, `skipped` the objects that could not
+    be decoded: for health and metrics.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Watch(Generic[T]):
         self.client, self.resource = client, resource
         self.failures = 0
         self.relists = 0
+        self.skipped = 0
         self.last_error: Exception | None = None
         self.resource_version = ""
         self._decode = decode
@@ -132,8 +134,17 @@ class Watch(Generic[T]):
                 continue
             self._succeeded()
             self.resource_version = page.resource_version
-            decoded = (self._decode(self._complete(item)) for item in page.items)
-            return {identify(item).key: item for item in decoded}
+            decoded = (self._decoded(self._complete(item)) for item in page.items)
+            return {identify(item).key: item for item in decoded if item is not None}
+
+    def _decoded(self, raw: msgspec.Raw) -> T | None:
+        """The object, or None if it is not of the expected shape: one bad object must not stop all others."""
+        try:
+            return self._decode(raw)
+        except msgspec.DecodeError as error:
+            self.skipped += 1
+            self.last_error = error
+            return None
 
     def _complete(self, item: msgspec.Raw) -> msgspec.Raw:
         """List items of built-in kinds lack apiVersion and kind; plain JSON readers want them."""
@@ -219,7 +230,9 @@ class Watch(Generic[T]):
             return self._event(EventType.BOOKMARK)
         if found.type not in ("ADDED", "MODIFIED", "DELETED"):
             return None
-        obj = self._decode(found.object)
+        obj = self._decoded(found.object)
+        if obj is None:
+            return None
         key, _, version = identify(obj)
         self.resource_version = version
         if found.type == "DELETED":

@@ -295,23 +295,34 @@ async def test_an_eviction_of_another_uid_conflicts(backend: Backend) -> None:
     assert (await read(backend)).metadata.deletion_timestamp is None
 
 
-async def test_a_disruption_budget_without_room_refuses_the_eviction(backend: Backend) -> None:
-    await make(backend, pod())
-    await backend.client.bind(backend.namespace, "p", "node-1")
-    await run(backend)
-    budget: JsonObject = {
+async def budget(backend: Backend, allowed: int) -> None:
+    """A budget over the pods labelled app=p, with the figures that its controller would write."""
+    body: JsonObject = {
         "metadata": {"name": "b"},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "p"}}},
     }
-    made = await backend.client.create(PODDISRUPTIONBUDGETS, backend.namespace, budget)
+    made = await backend.client.create(PODDISRUPTIONBUDGETS, backend.namespace, body)
     status: JsonObject = {
         "observedGeneration": 1,
-        "disruptionsAllowed": 0,
-        "currentHealthy": 1,
+        "disruptionsAllowed": allowed,
+        "currentHealthy": 1 + allowed,
         "desiredHealthy": 1,
-        "expectedPods": 1,
+        "expectedPods": 1 + allowed,
     }
     await backend.client.update_status(PODDISRUPTIONBUDGETS, {**made, "status": status})
+
+
+async def running(backend: Backend, name: str) -> None:
+    body = pod(name)
+    body["metadata"] = {"name": name, "labels": {"app": "p"}}
+    await make(backend, body)
+    await backend.client.bind(backend.namespace, name, "node-1")
+    await run(backend, name)
+
+
+async def test_a_disruption_budget_without_room_refuses_the_eviction(backend: Backend) -> None:
+    await running(backend, "p")
+    await budget(backend, allowed=0)
 
     with pytest.raises(
         TooManyRequests, match="Cannot evict pod as it would violate the pod's disruption budget"
@@ -319,6 +330,20 @@ async def test_a_disruption_budget_without_room_refuses_the_eviction(backend: Ba
         await backend.client.evict(backend.namespace, "p")
 
     assert (await read(backend)).metadata.deletion_timestamp is None
+
+
+async def test_a_disruption_budget_is_used_up_by_evictions(backend: Backend) -> None:
+    await running(backend, "p1")
+    await running(backend, "p2")
+    await budget(backend, allowed=1)
+
+    await backend.client.evict(backend.namespace, "p1")
+    with pytest.raises(TooManyRequests):
+        await backend.client.evict(backend.namespace, "p2")
+
+    left = await backend.client.get(PODDISRUPTIONBUDGETS, backend.namespace, "b")
+    assert part(left, "status", "disruptionsAllowed") == 0
+    assert set(part(left, "status", "disruptedPods")) == {"p1"}  # type: ignore[arg-type]
 
 
 async def test_a_status_patch_leaves_the_spec_alone(backend: Backend) -> None:

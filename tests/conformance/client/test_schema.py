@@ -231,6 +231,25 @@ REFUSED: list[tuple[str, Resource, JsonValue, str]] = [
         '<nil>: Invalid value: "": Checked value must be of type integer with format int32 in spec.minMember',
     ),
     (
+        "hyper node member that selects nothing",
+        HYPERNODES,
+        {"tier": 1, "members": [{"type": "Node", "selector": {}}]},
+        "spec.members[0].selector: Invalid value: "
+        "Either ExactMatch or RegexMatch or LabelMatch must be specified",
+    ),
+    (
+        "hyper node member that selects twice",
+        HYPERNODES,
+        {
+            "tier": 1,
+            "members": [
+                {"type": "Node", "selector": {"exactMatch": {"name": "n"}, "regexMatch": {"pattern": "n.*"}}}
+            ],
+        },
+        "spec.members[0].selector: Invalid value: "
+        "Only one of ExactMatch, RegexMatch, or LabelMatch can be specified",
+    ),
+    (
         "hyper node without members",
         HYPERNODES,
         {"tier": 1, "members": []},

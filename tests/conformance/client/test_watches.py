@@ -365,6 +365,22 @@ class _CutAfterFirstPage:
         return None
 
 
+async def test_an_object_of_another_shape_is_passed_over() -> None:
+    store = Store()
+    client = KubeClient(InProcessTransport(store))
+    for name, node in (("bad", 7), ("good", "n")):
+        spec: JsonObject = {"containers": [{"name": "c", "image": "i"}], "nodeName": node}
+        store.create(PODS, "default", {"metadata": {"name": name}, "spec": spec})
+    watch = watch_pods(client)
+    events = watch.events()
+
+    first = [await anext(events) for _ in range(2)]
+
+    assert [event.key for event in first] == ["default/good", ""]
+    assert watch.skipped == 1
+    await events.aclose()
+
+
 async def test_an_error_within_a_watch_leads_to_a_new_list() -> None:
     store = Store()
     transport = InProcessTransport(store)
