@@ -1,15 +1,22 @@
 """Tables in, decisions out: the pure kernel.
 
-space     resource names <-> rows, exact int64 amounts
-tables    the frozen tables of a snapshot; shape = what equal pods share
-snapshot  tables + generation + now + seed; saved and loaded for replay
-hooks     every hook protocol: the plugin author's page
-plugin    base class of a policy, its arguments
-policy    configured tiers -> compiled chains of hooks
-ledger    the one mutable object: place, remove, checkpoint, rollback, commit
-view      read-only window on snapshot + ledger that hooks receive
-order     queue -> job -> task
-place     mask, score, fill a gang of equal shapes
-reasons   why not, as one sentence
-session   decide(snapshot, policy) -> Decisions
+space      resource names <-> rows, exact int64 amounts
+tables     the frozen tables of a snapshot; shape = what equal pods share
+snapshot   tables + generation + now + seed
+recording  a snapshot as bytes and back
+selectors, domains   node masks and topology domains, asked once a session
+hooks      every hook protocol: the plugin author's page
+plugin     base class of a policy, its arguments; check proves that one keeps the laws
+action     base class of an action
+policy     configured tiers -> compiled chains of hooks, and how their answers combine
+openview   a snapshot -> live sums
+view       read-only window on snapshot + live sums that hooks receive
+ledger     the one mutable object: place, promise, evict, checkpoint, rollback, commit
+order      queue -> job -> task
+rows       windows on node rows, real or hypothetical
+classes, merge, normalise, place   keys of equal pods, the m best picks, scales, the loop that places
+reasons    why not, as one sentence
+record     what the actions of a session learn
+groups, closing   statuses, conditions and events at its end
+session    decide(snapshot, policy) -> Decisions
 """

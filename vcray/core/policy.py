@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol, TypeVar, cast
 
 import numpy as np
@@ -43,7 +44,7 @@ from vcray.core.hooks import (
     Vote,
     Why,
 )
-from vcray.core.plugin import Args, Plugin
+from vcray.core.plugin import HOOKS, Args, Plugin
 from vcray.core.view import Shape, View
 from vcray.errors import ConfigError, Problem
 
@@ -145,6 +146,23 @@ def build_policy(config: SchedulerConfig, registry: Extensions) -> Policy:
 P = TypeVar("P")
 
 
+@cache
+def implements(plugin: type, hook: type) -> bool:
+    """Has the plugin class the methods of the hook's protocol? Asked once, since every round opens fresh plugins."""
+    return all(callable(getattr(plugin, name, None)) for name in vars(hook) if name in HOOKS)
+
+
+_OFFERS: dict[tuple[type, str], bool] = {}
+
+
+def offers(plugin: type, hook: type) -> bool:
+    """Has a plugin class the methods of a hook? Found once a pair: protocols are slow to check, sessions are many."""
+    key = (plugin, hook.__name__)
+    if key not in _OFFERS:
+        _OFFERS[key] = issubclass(plugin, hook)
+    return _OFFERS[key]
+
+
 class Chains:
     """One session of a policy: per hook the methods that are switched on, in policy order, and their combination."""
 
@@ -160,9 +178,13 @@ class Chains:
         self.scorers = [p.node_score for p in self._all(NodeScore, "enableNodeOrder")]
         self.preferences = [p.node_preference for p in self._all(NodePreference, "enableNodeOrder")]
         self.domains = [
-            (plugin.domain_terms, config.enabled("enablePredicate"), config.enabled("enableNodeOrder"))
+            (
+                cast(DomainTerms, plugin).domain_terms,
+                config.enabled("enablePredicate"),
+                config.enabled("enableNodeOrder"),
+            )
             for plugin, config in flat
-            if isinstance(plugin, DomainTerms)
+            if implements(type(plugin), DomainTerms)
             and (config.enabled("enablePredicate") or config.enabled("enableNodeOrder"))
         ]
         self.movers = [p.moves_itself for p in self._all(MovesItself)]
@@ -187,13 +209,13 @@ class Chains:
     def _all(self, hook: type[P], flag: str = "") -> list[P]:
         found: list[P] = []
         for plugin, config in self._flat:
-            if isinstance(plugin, hook) and (not flag or config.enabled(flag)):
-                found.append(plugin)
+            if offers(type(plugin), hook) and (not flag or config.enabled(flag)):
+                found.append(cast(P, plugin))
         return found
 
     def _tiers(self, hook: type[P], flag: str) -> list[list[P]]:
         chosen = [
-            [plugin for plugin, config in tier if isinstance(plugin, hook) and config.enabled(flag)]
+            [plugin for plugin, config in tier if offers(type(plugin), hook) and config.enabled(flag)]
             for tier in self.plugins
         ]
         return [cast("list[P]", tier) for tier in chosen if tier]

@@ -1,0 +1,173 @@
+"""PodGroups at the end of a session: what plugins say of them, their phase, status and event.
+
+Rules are Volcano's job updater's, with one departure: a group is Completed only when no member waits or runs
+(volcano-sh/volcano#5871). Only groups that changed, or wait, cost more than a few array operations.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+
+from vcray.core.arrays import Bool, Int
+from vcray.core.decisions import Event, GroupUpdate
+from vcray.core.ledger import Ledger
+from vcray.core.reasons import first_refused, group_sentence
+from vcray.core.record import Record
+from vcray.core.tables import MISSING, READY_STATUS, Condition, GroupStatus, Phase, Status
+from vcray.core.view import View
+
+UNSCHEDULABLE = "Unschedulable"
+SCHEDULABLE = "Schedulable"
+
+
+class Collector:
+    """What plugins may ask while they close, and the conditions they set (`vcray.core.hooks.Closing`)."""
+
+    def __init__(self, view: View, ledger: Ledger, record: Record) -> None:
+        self.view = view
+        self.ledger = ledger
+        self.record = record
+        self.conditions: dict[int, dict[str, Condition]] = {}
+        self._since = datetime.fromtimestamp(int(view.snapshot.now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._sentences: dict[int, str] = {}
+
+    def ready(self, job: int) -> bool:
+        """Enough tasks hold a node, are done, or wait for backfill (Volcano's IsReady)."""
+        count = self.view.jobs.count[:, job].tolist()
+        held = sum(count[status] for status in READY_STATUS) + int(self.view.jobs.pending_best_effort[job])
+        return bool(held >= int(self.view.snapshot.jobs.min_available[job]))
+
+    def fit_error(self, job: int) -> str:
+        """Why the job's pods do not all run, as one sentence; asked often, made once."""
+        sentence = self._sentences.get(job)
+        if sentence is None:
+            view = self.view
+            tasks = view.tasks_of_job[job]
+            count = view.jobs.count[:, job].tolist()
+            pending = tasks[view.status[tasks] == Status.PENDING].tolist()
+            sentence = self._sentences[job] = group_sentence(
+                self.ready(job),
+                {status: count[status] for status in Status},
+                int(view.snapshot.jobs.min_available[job]),
+                (self.reason(task) for task in pending),
+                first_refused(view, tasks, self.record.refused),
+            )
+        return sentence
+
+    def undone(self, job: int) -> int:
+        """Pending tasks whose last placement was an allocation that was rolled back."""
+        if not self.ledger.undone:
+            return 0
+        tasks = self.view.tasks_of_job[job]
+        pending = tasks[self.view.status[tasks] == Status.PENDING].tolist()
+        return sum(self.reason(task) == SCHEDULABLE for task in pending)
+
+    def condition(self, job: int, type: str, reason: str, message: str) -> None:
+        """Set a PodGroup condition with status True in place of the one of that type."""
+        made = Condition(type, "True", reason, message, self.view.session, self._since)
+        self.conditions.setdefault(job, {})[type] = made
+
+    def reason(self, task: int) -> str:
+        """Schedulable for a task that an undone gang had allocated, else Unschedulable."""
+        last = self.ledger.undone.get(task)
+        return SCHEDULABLE if last is not None and last.status is Status.ALLOCATED else UNSCHEDULABLE
+
+
+def say_missing_queues(view: View, collector: Collector) -> None:
+    """A condition for each PodGroup whose queue is not there; plugins never hear of these."""
+    jobs = view.snapshot.jobs
+    for job in np.flatnonzero(jobs.queue == MISSING).tolist():
+        collector.condition(job, UNSCHEDULABLE, "QueueNotFound", missing_queue(jobs.queue_names[job]))
+
+
+def missing_queue(name: str) -> str:
+    """What a PodGroup says whose queue is not there."""
+    return f"queue '{name}' does not exist; create it or name another in spec.queue"
+
+
+def close_groups(view: View, collector: Collector) -> tuple[tuple[GroupUpdate, ...], list[Event]]:
+    """New statuses of the groups whose status changed, in name order, and events of those that wait or changed."""
+    jobs, count = view.snapshot.jobs, view.jobs.count
+    phase = _phases(view, collector)
+    told = {job: _merged(jobs.status[job].conditions, new) for job, new in collector.conditions.items()}
+    changed = _recorded("phase", view) != phase
+    counted = {"running": Status.RUNNING, "succeeded": Status.SUCCEEDED, "failed": Status.FAILED}
+    for name, kind in counted.items():
+        changed |= _recorded(name, view) != count[kind]
+    for job, conditions in told.items():
+        changed[job] |= _plain(conditions) != _plain(jobs.status[job].conditions)
+    updates = []
+    for job in sorted(np.flatnonzero(changed).tolist(), key=jobs.names.__getitem__):
+        status = GroupStatus(
+            phase=Phase(int(phase[job])),
+            running=int(count[Status.RUNNING, job]),
+            succeeded=int(count[Status.SUCCEEDED, job]),
+            failed=int(count[Status.FAILED, job]),
+            conditions=told.get(job, jobs.status[job].conditions),
+        )
+        updates.append(GroupUpdate(jobs.names[job], jobs.uids[job], jobs.resource_version[job], status))
+    return tuple(updates), _events(view, collector, phase, changed)
+
+
+def _recorded(field: str, view: View) -> Int:
+    """(J,) a number of the statuses as the API server has them."""
+    statuses = view.snapshot.jobs.status
+    return np.fromiter((getattr(status, field) for status in statuses), dtype=np.int64, count=len(statuses))
+
+
+def _phases(view: View, collector: Collector) -> Int:
+    """(J,) Phase of each group by its pods.
+
+    Unknown: pods run though the group was called unschedulable in this session. Running or Completed: enough pods are
+    scheduled or done. Else Inqueue if it was, else Pending."""
+    jobs, count = view.snapshot.jobs, view.jobs.count
+    complaint: Bool = np.zeros(len(jobs), dtype=np.bool_)
+    complaint[[job for job, new in collector.conditions.items() if UNSCHEDULABLE in new]] = True
+    completed = count[Status.SUCCEEDED] + count[Status.FAILED]
+    scheduled = count[Status.RUNNING] + count[Status.BOUND] + completed + _releasing_on_nodes(view)
+    waiting = count[[Status.PENDING, Status.ALLOCATED, Status.PIPELINED, Status.BINDING]].sum(axis=0)
+    done = (scheduled == completed) & (waiting == 0)
+    phase = np.where(view.jobs.phase == Phase.INQUEUE, Phase.INQUEUE, Phase.PENDING)
+    phase = np.where(scheduled >= jobs.min_available, np.where(done, Phase.COMPLETED, Phase.RUNNING), phase)
+    phase = np.where(complaint & (count[Status.RUNNING] > 0), Phase.UNKNOWN, phase)
+    kept = np.maximum(view.jobs.phase, Phase.PENDING)
+    return np.where(jobs.queue == MISSING, kept, phase).astype(np.int64)
+
+
+def _releasing_on_nodes(view: View) -> Int:
+    tasks = view.snapshot.tasks
+    on_node = (view.status == Status.RELEASING) & (tasks.node != MISSING)
+    return np.bincount(tasks.job[on_node], minlength=len(view.snapshot.jobs))
+
+
+def _merged(old: tuple[Condition, ...], new: dict[str, Condition]) -> tuple[Condition, ...]:
+    """Conditions by type, each in its place; a new type at the end."""
+    known = {condition.type for condition in old}
+    added = tuple(new[type] for type in sorted(new) if type not in known)
+    return tuple(new.get(condition.type, condition) for condition in old) + added
+
+
+def _plain(conditions: tuple[Condition, ...]) -> list[tuple[str, str, str, str]]:
+    """Conditions without lastTransitionTime and transitionID, which do not make a change."""
+    return [(c.type, c.status, c.reason, c.message) for c in conditions]
+
+
+def _events(view: View, collector: Collector, phase: Int, changed: Bool) -> list[Event]:
+    jobs, count = view.snapshot.jobs, view.jobs.count
+    missing = jobs.queue == MISSING
+    waits = np.isin(phase, (Phase.UNKNOWN, Phase.PENDING, Phase.INQUEUE))
+    events = []
+    for job in np.flatnonzero(missing | waits | changed).tolist():
+        name, uid = jobs.names[job], jobs.uids[job]
+        if missing[job]:
+            text = missing_queue(jobs.queue_names[job])
+            events.append(Event("PodGroup", name, uid, "Warning", UNSCHEDULABLE, text))
+        elif not waits[job]:
+            events.append(Event("PodGroup", name, uid, "Normal", "Scheduled", "pod group is ready"))
+        elif count[Status.PENDING, job] or not collector.ready(job):
+            head = f"{count[Status.PENDING, job]}/{count[:, job].sum()} tasks in gang unschedulable: "
+            text = head + collector.fit_error(job)
+            events.append(Event("PodGroup", name, uid, "Warning", UNSCHEDULABLE, text))
+    return events
