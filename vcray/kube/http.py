@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Protocol
 
 import aiohttp
-from multidict import CIMultiDictProxy
 
 from vcray.errors import Problem, Unreachable, VcrayError
 from vcray.kube.errors import error_of
@@ -183,7 +182,7 @@ def _with(headers: Mapping[str, str], authorization: str | None) -> dict[str, st
     return {**headers, "Authorization": authorization} if authorization else dict(headers)
 
 
-def _lower(headers: CIMultiDictProxy[str]) -> dict[str, str]:
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
