@@ -43,13 +43,14 @@ def fixed(array: A) -> A:
 def task_table(tasks: PodColumns, job_row: Int, node_column: Int, shape_row: Int) -> TaskTable:
     """The tasks; the three arrays translate numbers of names and internal shape rows."""
     used = tasks.used
+    names, uids = tasks.names()
 
     def narrow(column: Int) -> Int32:
         return fixed(column.astype(np.int32))
 
     return TaskTable(
-        names=tuple(tasks.keys),
-        uids=tuple(tasks.uids),
+        names=names,
+        uids=uids,
         job=fixed(job_row.astype(np.int32)[used(Field.JOB)]),
         shape=fixed(shape_row.astype(np.int32)[used(SHAPE)]),
         node=fixed(node_column.astype(np.int32)[used(Field.NODE)]),

@@ -32,7 +32,9 @@ class Interner(Generic[T]):
 
     def numbers(self, values: Iterable[T]) -> Int:
         """The numbers of several values, as an array."""
-        return np.array([self.number(value) for value in values], np.int64)
+        get, number = self.of.get, self.number
+        found = [(get(value), value) for value in values]
+        return np.array([number(value) if known is None else known for known, value in found], np.int64)
 
 
 def grown(array: Int, index: int, fill: int = 0) -> Int:

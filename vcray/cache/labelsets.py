@@ -67,6 +67,12 @@ class LabelSets:
         self.match[number] = self._matches_of(namespace, mapping)
         return number
 
+    def numbers(self, several: Iterable[tuple[str, Labels]]) -> Int:
+        """The numbers of several label sets."""
+        get, number = self._of.get, self.number
+        found = [(get(item), item) for item in several]
+        return np.array([number(item) if known is None else known for known, item in found], np.int64)
+
     def release(self, numbers: Iterable[int]) -> None:
         """Forget those of the label sets that no pod has any more."""
         for number in dict.fromkeys(numbers):

@@ -115,20 +115,20 @@ class Merge:
             self._move()
         resolver.release()
         resolver.labels.release(state.labels_left)
-        state.moves, state.dirty, state.labels_left = Moves(), {}, []
+        state.moves, state.dirty, state.written, state.labels_left = Moves(), {}, {}, []
         self._changed = True
 
     def _dirty_rows(self) -> Rows:
+        """Rows that were written or marked, each once."""
         state = self._state
-        found: dict[bool, list[int]] = {True: [], False: []}
-        for key in state.dirty:
-            for task, table in state.tables.items():
-                row = table.row.get(key)
-                if row is not None:
-                    found[task].append(row)
+        found: Rows = {}
+        for task, table in state.tables.items():
+            marked = [table.row[key] for key in state.dirty if key in table.row]
+            written = state.written.get(task, np.zeros(0, np.int64))
+            found[task] = np.union1d(written, np.array(marked, np.int64)) if marked else written
         if state.dirty:
             state.frozen.pods_changed()
-        return {task: np.array(rows, np.int64) for task, rows in found.items()}
+        return found
 
     def _move(self) -> None:
         """Take pods out of the node sums and put pods in."""

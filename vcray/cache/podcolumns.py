@@ -35,6 +35,7 @@ class PodColumns:
         self.keys: list[str] = []
         self.uids: list[str] = []
         self.row: dict[str, int] = {}
+        self._names: tuple[int, tuple[str, ...], tuple[str, ...]] | None = None
         self.membership = 0
         """Grows when a key or UID comes, goes or moves."""
 
@@ -78,11 +79,25 @@ class PodColumns:
         other.remove(key)
         return row
 
-    def rename(self, row: int, uid: str) -> None:
-        """Another pod took over the name."""
-        if self.uids[row] != uid:
-            self.uids[row] = uid
-            self.membership += 1
+    def rows_for(self, keys: list[str], uids: list[str]) -> Int:
+        """Rows of the keys, new ones where need be; a pod that took over a name brings its own UID."""
+        get, known = self.row.get, self.uids
+        rows = []
+        for key, uid in zip(keys, uids, strict=True):
+            row = get(key)
+            if row is None:
+                row = self.add(key, uid)
+            elif known[row] != uid:
+                known[row] = uid
+                self.membership += 1
+            rows.append(row)
+        return np.array(rows, np.int64)
+
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Keys and UIDs by row; the same objects as before while membership is the same."""
+        if self._names is None or self._names[0] != self.membership:
+            self._names = (self.membership, tuple(self.keys), tuple(self.uids))
+        return self._names[1], self._names[2]
 
     def rows_with(self, field: int, mask: Int) -> Int:
         """Rows whose number in a column is marked (mask by number, non-zero: marked)."""

@@ -8,9 +8,9 @@ import numpy as np
 
 from vcray.cache.assume import ASSUMED_S, Assumption, Assumptions
 from vcray.cache.delta import FIELDS, Delta, Field
-from vcray.cache.podcolumns import SHARD
+from vcray.cache.podcolumns import SHARD, PodColumns
 from vcray.cache.state import State
-from vcray.cache.store import Store
+from vcray.cache.store import Tombstones
 from vcray.core.arrays import Int
 from vcray.core.decisions import Commit
 from vcray.core.tables import MISSING, Status
@@ -22,19 +22,27 @@ class PodIntake:
     def __init__(self, state: State, assumed_s: float = ASSUMED_S) -> None:
         self._state = state
         self._assumed_s = assumed_s
-        self._seen: Store[None] = Store()
+        self._tombstones = Tombstones()
         self._assumptions = Assumptions()
 
     def take(self, delta: Delta) -> None:
         """Take in rows; the newest version wins."""
         for key, version in delta.gone:
-            if self._seen.drop(key, version):
-                self._remove(key)
+            found = self._state.find(key)
+            known = found is not None and int(found[0].data[Field.VERSION, found[1]])
+            if known and version and version < known:
+                continue
+            self._tombstones.put(key, version)
+            self._remove(key)
         if delta.full:
             self._drop_missing(delta)
         if delta.keys:
             values = self._translated(delta)
-            self._write(delta, values, self._admitted(delta, values))
+            admitted = self._admitted(delta, values)
+            if len(self._assumptions):
+                for column in admitted:
+                    self._overlay(delta.keys[column], delta.uids[column], values, column)
+            self._write(delta, values, admitted)
 
     def _remove(self, key: str) -> None:
         self._assumptions.drop(key)
@@ -46,81 +54,79 @@ class PodIntake:
             rows = np.flatnonzero(table.used(SHARD) == delta.shard).tolist()
             for key in [table.keys[row] for row in rows]:
                 if key not in present:
-                    self._seen.move_away(key)
                     self._remove(key)
 
     def _translated(self, delta: Delta) -> Int:
         """The pod matrix in the merge's own numbers."""
         state = self._state
+        resolver = state.resolver
         values = delta.values.copy()
-        strings = np.array([state.string(text) for text in delta.strings], np.int64)
-        forms, new = state.resolver.forms.add(delta.forms)
+        strings = state.string_numbers(delta.strings)
+        forms, new = resolver.forms.add(delta.forms)
         state.need(name for form in new for name, _ in form.requests)
         for name in (Field.JOB, Field.NODE, Field.NOMINATED, Field.OWNER):
             values[name] = strings[values[name]]
         distinct, inverse = np.unique(values[Field.ROLE], return_inverse=True)
-        roles = [state.roles.number(delta.strings[number]) for number in distinct.tolist()]
-        values[Field.ROLE] = np.array(roles, np.int64)[inverse]
+        roles = state.roles.numbers(delta.strings[number] for number in distinct.tolist())
+        values[Field.ROLE] = roles[inverse]
         values[Field.FORM] = forms[values[Field.FORM]]
-        values[Field.CLAIMS] = state.resolver.add_claims(delta.claims)[values[Field.CLAIMS]]
-        number = state.resolver.labels.number
-        values[Field.LABELS] = np.array([number(item) for item in delta.labels], np.int64)[
-            values[Field.LABELS]
-        ]
+        values[Field.CLAIMS] = resolver.add_claims(delta.claims)[values[Field.CLAIMS]]
+        values[Field.LABELS] = resolver.labels.numbers(delta.labels)[values[Field.LABELS]]
         return values
 
     def _admitted(self, delta: Delta, values: Int) -> list[int]:
-        """Columns of the delta that are news; pods that become tasks, or cease to be, change their table."""
-        tables = self._state.tables
-        is_task: list[bool] = (self._state.job_row[values[Field.JOB]] != MISSING).tolist()
-        versions: list[int] = values[Field.VERSION].tolist()
-        assumed = len(self._assumptions) > 0
-        admitted = []
-        for column, key in enumerate(delta.keys):
-            if not self._seen.put(key, versions[column], None):
-                self._state.labels_left.append(int(values[Field.LABELS, column]))
-                continue
-            admitted.append(column)
-            if assumed and key in self._assumptions:
-                self._overlay(key, delta.uids[column], values, column)
-            task = is_task[column]
-            if key in tables[not task].row:
-                tables[task].take(key, tables[not task])
+        """Columns of the delta that are news; the others' label sets may be nobody's."""
+        versions = values[Field.VERSION]
+        old = np.full(len(delta.keys), -1, np.int64)
+        missing = range(len(delta.keys))
+        for table in self._state.tables.values():
+            rows = [table.row.get(delta.keys[column]) for column in missing]
+            known = [column for column, row in zip(missing, rows, strict=True) if row is not None]
+            old[known] = table.data[Field.VERSION, [row for row in rows if row is not None]]
+            missing = [column for column, row in zip(missing, rows, strict=True) if row is None]
+        stale = (versions != 0) & (versions < old)
+        for column in missing if len(self._tombstones) else ():
+            stale[column] = self._tombstones.covers(delta.keys[column], int(versions[column]))
+        self._state.labels_left += values[Field.LABELS, stale].tolist()
+        admitted: list[int] = np.flatnonzero(~stale).tolist()
         return admitted
 
     def _write(self, delta: Delta, values: Int, admitted: list[int]) -> None:
         state = self._state
-        is_task = state.job_row[values[Field.JOB]] != MISSING
-        for task, table in state.tables.items():
-            columns = [column for column in admitted if is_task[column] == task]
-            if not columns:
-                continue
-            rows = []
-            for column in columns:
-                key = delta.keys[column]
-                row = table.row.get(key)
-                if row is None:
-                    row = table.add(key, delta.uids[column])
-                else:
-                    table.rename(row, delta.uids[column])
-                rows.append(row)
-                state.dirty[key] = None
-            refs = state.resolver.labels.refs
-            before = table.data[Field.LABELS, rows]
-            before = before[before >= 0]
-            np.add.at(refs, before, -1)
-            np.add.at(refs, values[Field.LABELS, columns], 1)
-            state.labels_left += before.tolist()
-            table.data[:FIELDS, rows] = values[:, columns]
-            table.data[SHARD, rows] = delta.shard
-            state.frozen.pods_changed()
+        is_task: list[bool] = (state.job_row[values[Field.JOB]] != MISSING).tolist()
+        shares = {task: [column for column in admitted if is_task[column] == task] for task in (True, False)}
+        for task, columns in shares.items():  # all moves first: they shift rows
+            here, there = state.tables[task], state.tables[not task]
+            for column in columns if len(there) else ():
+                if delta.keys[column] in there.row:
+                    here.take(delta.keys[column], there)
+        for task, columns in shares.items():
+            if columns:
+                self._write_table(state.tables[task], delta, values, columns)
+
+    def _write_table(self, table: PodColumns, delta: Delta, values: Int, columns: list[int]) -> None:
+        state = self._state
+        rows = table.rows_for(
+            [delta.keys[column] for column in columns], [delta.uids[column] for column in columns]
+        )
+        refs = state.resolver.labels.refs
+        before = table.data[Field.LABELS, rows]
+        before = before[before >= 0]
+        np.add.at(refs, before, -1)
+        np.add.at(refs, values[Field.LABELS, columns], 1)
+        state.labels_left += before[refs[before] == 0].tolist()
+        table.data[:FIELDS, rows] = values if len(columns) == values.shape[1] else values[:, columns]
+        table.data[SHARD, rows] = delta.shard
+        state.written[table is state.tables[True]] = rows
+        state.frozen.pods_changed()
 
     # placements in flight
 
     def _overlay(self, key: str, uid: str, values: Int, column: int) -> None:
         """A pod with a placement in flight was told of anew: the placement goes on unless the watch knows better."""
         found = self._assumptions.get(key)
-        assert found is not None
+        if found is None:
+            return
         waits = values[Field.STATUS, column] == Status.PENDING and values[Field.NODE, column] == 0
         if uid != found.uid or not waits:
             self._assumptions.drop(key)

@@ -42,6 +42,8 @@ class State:
         self.job_row: Int = np.full(64, MISSING, np.int64)
         self.frozen = Frozen()
         self.dirty: dict[str, None] = {}
+        self.written: dict[bool, Int] = {}
+        """Rows just written, which are dirty too; none may move between the writing and the settling."""
         self.moves = Moves()
         self.labels_left: list[int] = []
         """Label sets that lost pods."""
@@ -55,6 +57,13 @@ class State:
         self.node_column = grown(self.node_column, number, MISSING)
         self.job_row = grown(self.job_row, number, MISSING)
         return number
+
+    def string_numbers(self, texts: Iterable[str]) -> Int:
+        """The numbers of several names."""
+        numbers = self.strings.numbers(texts)
+        self.node_column = grown(self.node_column, len(self.strings), MISSING)
+        self.job_row = grown(self.job_row, len(self.strings), MISSING)
+        return numbers
 
     def find(self, key: str) -> tuple[PodColumns, int] | None:
         """Table and row of a pod."""

@@ -37,12 +37,38 @@ def version_of(text: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() else 0
 
 
+class Tombstones:
+    """Versions at which keys were deleted."""
+
+    def __init__(self) -> None:
+        self._gone: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._gone)
+
+    def put(self, key: str, version: int) -> None:
+        """Remember a deletion; without a version there is nothing to compare later."""
+        if version > self._gone.get(key, 0):
+            self._gone.pop(key, None)
+            self._gone[key] = version
+            if len(self._gone) > TOMBSTONES:
+                del self._gone[next(iter(self._gone))]
+
+    def covers(self, key: str, version: int) -> bool:
+        """Was the key deleted at this version or later?"""
+        return 0 < version <= self._gone.get(key, 0)
+
+    def forget(self, key: str) -> None:
+        """The key is there again."""
+        self._gone.pop(key, None)
+
+
 class Store(Generic[T]):
     """The newest value of each key."""
 
     def __init__(self) -> None:
         self._values: dict[str, tuple[int, T]] = {}
-        self._gone: dict[str, int] = {}
+        self._gone = Tombstones()
 
     def __len__(self) -> int:
         return len(self._values)
@@ -66,9 +92,9 @@ class Store(Generic[T]):
         if version:
             if known is not None and version < known[0]:
                 return False
-            if version <= self._gone.get(key, 0):
+            if self._gone.covers(key, version):
                 return False
-        self._gone.pop(key, None)
+        self._gone.forget(key)
         self._values[key] = (version, value)
         return True
 
@@ -77,11 +103,7 @@ class Store(Generic[T]):
         known = self._values.get(key)
         if known is not None and version and version < known[0]:
             return False
-        if version > self._gone.get(key, 0):
-            self._gone.pop(key, None)
-            self._gone[key] = version
-            if len(self._gone) > TOMBSTONES:
-                del self._gone[next(iter(self._gone))]
+        self._gone.put(key, version)
         return self._values.pop(key, None) is not None
 
     def move_away(self, key: str) -> bool:
