@@ -47,12 +47,16 @@ WEIGHTS = [
 ]
 
 
-def random_configuration(rng: Random) -> Object:
+def random_configuration(rng: Random, theme: str) -> Object:
     """Mostly the well known ones; else one with plugins missing, other arguments or flags off."""
-    known = rng.choice([DEFAULT, HELM, HELM, KA, K0])
+    known = [DEFAULT, HELM, HELM, KA, K0]
+    if theme == "admission":
+        known = [DEFAULT, HELM, K0]
     if rng.random() < 0.5:
-        return known
+        return rng.choice(known)
     actions = rng.choice([ALL, ALL, "enqueue, allocate", "allocate, backfill", "allocate"])
+    if theme == "admission":
+        actions = ALL
     second = ["overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack"]
     dropped = rng.sample([*FIRST, *second], rng.choice([0, 1, 1, 2]))
     tiers = [
@@ -63,6 +67,8 @@ def random_configuration(rng: Random) -> Object:
         rng.shuffle(tiers[1])
     if rng.random() < 0.2:
         tiers = [tiers[0] + tiers[1]]
+    elif rng.random() < 0.2:
+        tiers = [tiers[0], tiers[1][:1], tiers[1][1:]]
     return configuration(actions, *[[_with_arguments(rng, name) for name in tier] for tier in tiers])
 
 
