@@ -78,7 +78,7 @@ class PodIntake:
         """Columns of the delta that are news; the others' label sets may be nobody's."""
         versions = values[Field.VERSION]
         old = np.full(len(delta.keys), -1, np.int64)
-        missing = range(len(delta.keys))
+        missing = list(range(len(delta.keys)))
         for table in self._state.tables.values():
             rows = [table.row.get(delta.keys[column]) for column in missing]
             known = [column for column, row in zip(missing, rows, strict=True) if row is not None]
