@@ -1,5 +1,6 @@
 """Tables in, decisions out: the pure kernel.
 
+carry      what rounds may share
 space      resource names <-> rows, exact int64 amounts
 tables     the frozen tables of a snapshot; shape = what equal pods share
 snapshot   tables + generation + now + seed

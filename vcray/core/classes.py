@@ -6,9 +6,12 @@ freed, one int64 key per node: score in 2**-20 steps, then the tie rank; unique,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from vcray.core.arrays import Bool, Int
+from vcray.core.hooks import Preference
 from vcray.core.ledger import Ledger
 from vcray.core.merge import NONE
 from vcray.core.normalise import Normaliser
@@ -30,7 +33,9 @@ LIMIT = float(1 << (2 * STEP))
 
 
 class Class:
-    """A shape with its static mask and preferences. `fits` False: room is not looked at (best-effort pods)."""
+    """A shape with its static mask and preferences. `fits` False: room is not looked at (best-effort pods).
+
+    `known`: mask and preferences of an earlier round that still hold."""
 
     __slots__ = (
         "assumptions",
@@ -50,29 +55,39 @@ class Class:
     )
 
     def __init__(
-        self, view: View, chains: Chains, ledger: Ledger, layout: Layout, shape: Shape, fits: bool
+        self,
+        view: View,
+        chains: Chains,
+        ledger: Ledger,
+        layout: Layout,
+        shape: Shape,
+        known: tuple[Bool, Sequence[Preference]] | None = None,
     ) -> None:
         self.view = view
         self.chains = chains
         self.ledger = ledger
         self.layout = layout
         self.shape = shape
-        self.fits = fits
+        self.fits = not shape.best_effort
         self.fit = [(r, shape.req[r]) for r in fit_rows(shape, view.space)]
-        self.static: Bool = chains.static(view, shape)
+        self.static: Bool = chains.static(view, shape) if known is None else known[0]
+        self.preferences: Sequence[Preference] = self._preferences() if known is None else known[1]
         self.whole = bool(self.static.all())
         self.tie: Int = view.snapshot.nodes.tie
-        self.preferences = [
-            preference
-            for hook in chains.preferences
-            for preference in hook(view, shape)
-            if preference.weight and _varies(preference.raw[self.static])
-        ]
         self.moves = bool(chains.domains) and chains.moves_itself(view, shape)
         self.assumptions = {
             promised: Assumption(layout.matrix, shape, promised) for promised in (False, True)
         }
         self.groups: dict[bool, GroupKeys] = {}
+
+    def _preferences(self) -> list[Preference]:
+        """Preferences that tell the allowed nodes apart; one with a single value shifts all alike."""
+        return [
+            preference
+            for hook in self.chains.preferences
+            for preference in hook(self.view, self.shape)
+            if preference.weight and _varies(preference.raw[self.static])
+        ]
 
     def group(self, promised: bool) -> GroupKeys:
         """Keys of the idle nodes, or (promised) of those that have room only once something is freed."""

@@ -7,11 +7,13 @@ by s(i,0) can be used. Copies are evaluated in doubling stages and only while a 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from vcray.core.arrays import Bool, Int
+from vcray.core.arrays import Int
 
 NONE = -(2**62)
 """Key of a node that is out. Not INT64_MIN: negating that gives itself."""
@@ -30,17 +32,33 @@ def top(keys: Int, m: int) -> Int:
     return np.flatnonzero(keys >= max(bound, NONE + 1))
 
 
-def merge(keys: Int, m: int, evaluate: Callable[[Int, Int], Int]) -> tuple[list[int], Int, Bool]:
-    """Greedy picks.
+class Proposal(NamedTuple):
+    """Greedy picks among some nodes.
 
-    keys: (N,) first keys, NONE where infeasible. evaluate(rows, copies): keys of nodes with copies on them.
-    Returns the picked node rows in order (fewer than m when the nodes fill up), the rows of the candidates, and which of
-    them are full, or not known to have room, after the picks."""
+    nodes: picked rows in order; keys: the running minimum of the node's own keys at each pick, falling, by which several
+    proposals merge; candidates: rows that were looked at; given: how many copies each is known to hold, at least."""
+
+    nodes: Int
+    keys: Int
+    candidates: Int
+    given: Int
+
+    def full(self) -> list[int]:
+        """Candidates that are full, or not known to have room, after the picks."""
+        taken = Counter(self.nodes.tolist())
+        pairs = zip(self.candidates.tolist(), self.given.tolist(), strict=True)
+        return [node for node, given in pairs if taken[node] >= given]
+
+
+def propose(keys: Int, m: int, evaluate: Callable[[Int, Int], Int]) -> Proposal:
+    """The m best picks, fewer when the nodes fill up.
+
+    keys: (N,) first keys, NONE where infeasible. evaluate(rows, copies): keys of nodes with copies on them."""
     candidates = top(keys, m)
     if len(candidates) > m:
         candidates = candidates[np.argsort(-keys[candidates])[:m]]
     if not len(candidates):
-        return [], candidates, np.zeros(0, dtype=bool)
+        return Proposal(candidates, candidates, candidates, candidates)
     lowest = keys[candidates]
     values, owners = [lowest.copy()], [np.arange(len(candidates))]
     active = owners[0]
@@ -68,8 +86,7 @@ def merge(keys: Int, m: int, evaluate: Callable[[Int, Int], Int]) -> tuple[list[
     order = order[entries[order] > NONE]
     chosen = owner[order]
     given = np.bincount(owner[entries > NONE], minlength=len(candidates))
-    taken = np.bincount(chosen, minlength=len(candidates))
-    return candidates[chosen].tolist(), candidates, taken >= given
+    return Proposal(candidates[chosen], entries[order], candidates, given)
 
 
 def _mth(entries: Int, m: int, known: int) -> int:

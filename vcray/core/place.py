@@ -12,13 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from vcray.core.arrays import Int
+from vcray.core.carry import Carry
 from vcray.core.classes import POINT, Class, GroupKeys
 from vcray.core.ledger import Ledger
-from vcray.core.merge import NONE, merge
+from vcray.core.merge import NONE
 from vcray.core.normalise import Normaliser, term_points
 from vcray.core.policy import Chains
 from vcray.core.reasons import explain
 from vcray.core.rows import Layout, OneRow
+from vcray.core.scorers import propose_together, split
 from vcray.core.tables import Status
 from vcray.core.view import Shape, View
 
@@ -36,11 +38,15 @@ class Refusal(NamedTuple):
 class Placer:
     """Placement for a session; owns the class caches."""
 
-    def __init__(self, view: View, chains: Chains, ledger: Ledger) -> None:
+    def __init__(
+        self, view: View, chains: Chains, ledger: Ledger, carry: Carry | None = None, scorers: int = 1
+    ) -> None:
+        self.carry = Carry() if carry is None else carry
         self.view = view
         self.chains = chains
         self.ledger = ledger
         self.layout = Layout(ledger.matrix)
+        self.scorers = split(len(view.snapshot.nodes), scorers)
         self._classes: dict[object, Class] = {}
         self._class_keys: dict[int, object] = {}
         self._texts: dict[Class, tuple[int, str]] = {}
@@ -57,9 +63,11 @@ class Placer:
         key = (shape.row, extra)
         found = self._classes.get(key)
         if found is None:
-            fits = not shape.best_effort
-            found = Class(self.view, self.chains, self.ledger, self.layout, shape, fits)
+            known = self.carry.get((shape.spec, extra))
+            found = Class(self.view, self.chains, self.ledger, self.layout, shape, known)
             self._classes[key] = found
+            if known is None:
+                self.carry.put((shape.spec, extra), found.static, found.preferences)
         return found
 
     def place(self, job: int, shape: Shape, tasks: Sequence[int]) -> int:
@@ -143,9 +151,10 @@ class Placer:
             fresh = group.evaluate(rows, copies)
             return fresh if points is None else np.where(fresh > NONE, fresh + (points[rows] << POINT), NONE)
 
-        picks, candidates, full = merge(keys, m, evaluate)
-        if points is not None and picks and full.any():
-            filled = candidates[full].tolist()
+        proposal = propose_together(self.scorers, keys, m, evaluate)
+        picks: list[int] = proposal.nodes.tolist()
+        filled = proposal.full() if points is not None and picks else []
+        if filled:
             if scored or group.preferred is None:
                 picks = picks[: _first_full(picks, filled)]
             else:

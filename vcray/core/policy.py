@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Protocol, TypeVar, cast
 
 import numpy as np
@@ -146,10 +145,16 @@ def build_policy(config: SchedulerConfig, registry: Extensions) -> Policy:
 P = TypeVar("P")
 
 
-@cache
+_IMPLEMENTS: dict[tuple[type, type], bool] = {}
+
+
 def implements(plugin: type, hook: type) -> bool:
-    """Has the plugin class the methods of the hook's protocol? Asked once, since every round opens fresh plugins."""
-    return all(callable(getattr(plugin, name, None)) for name in vars(hook) if name in HOOKS)
+    """Has the plugin class the methods of the hook's protocol? Looked up once, since every round opens fresh plugins."""
+    known = _IMPLEMENTS.get((plugin, hook))
+    if known is None:
+        known = all(callable(getattr(plugin, name, None)) for name in vars(hook) if name in HOOKS)
+        _IMPLEMENTS[plugin, hook] = known
+    return known
 
 
 _OFFERS: dict[tuple[type, str], bool] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from vcray.core.carry import Carry
 from vcray.core.closing import close
 from vcray.core.decisions import Decisions
 from vcray.core.ledger import Ledger
@@ -17,14 +18,6 @@ from vcray.core.policy import Chains, Policy
 from vcray.core.record import Record
 from vcray.core.snapshot import Snapshot
 from vcray.core.view import View
-
-
-@dataclass(slots=True)
-class Carry:
-    """What a caller may keep from one round to the next. Caches only: it never changes a decision."""
-
-    rounds: int = 0
-
 
 Watch = Callable[[str, int], None]
 """Told `turn` and `commit` with the job, for measurements."""
@@ -43,21 +36,27 @@ class Session:
     watch: Watch | None = None
 
 
-def open_session(snapshot: Snapshot, policy: Policy, watch: Watch | None = None) -> Session:
+def open_session(
+    snapshot: Snapshot,
+    policy: Policy,
+    watch: Watch | None = None,
+    carry: Carry | None = None,
+    scorers: int = 1,
+) -> Session:
     """A session before its first action; for tests and for callers that drive actions themselves."""
+    carry = carry or Carry()
+    carry.start(policy, snapshot.nodes)
     view, matrix = open_view(snapshot)
     ledger = Ledger(view, matrix)
     chains = policy.open(view)
-    return Session(view, policy, chains, ledger, Placer(view, chains, ledger), watch=watch)
+    return Session(view, policy, chains, ledger, Placer(view, chains, ledger, carry, scorers), watch=watch)
 
 
-def decide(snapshot: Snapshot, policy: Policy, carry: Carry | None = None) -> Decisions:
+def decide(snapshot: Snapshot, policy: Policy, carry: Carry | None = None, scorers: int = 1) -> Decisions:
     """One scheduling round: the same snapshot and policy give the same bytes.
 
-    carry: caches of earlier rounds, updated; None for none."""
-    if carry is not None:
-        carry.rounds += 1
-    return run(open_session(snapshot, policy))
+    carry: caches of earlier rounds, updated; None for none. scorers: how many share the scoring; it never shows."""
+    return run(open_session(snapshot, policy, carry=carry, scorers=scorers))
 
 
 def run(session: Session) -> Decisions:
@@ -65,3 +64,6 @@ def run(session: Session) -> Decisions:
     for action in session.policy.actions:
         action.run(session)
     return close(session.view, session.chains, session.ledger, session.record)
+
+
+__all__ = ["Carry", "Session", "Watch", "decide", "open_session", "run"]
