@@ -209,6 +209,7 @@ class ControlPlane:
                 self.metrics,
                 waits_for,
                 settings.seed,
+                settings.scorers,
                 settings.coalesce_ms / 1000,
                 self._manual,
             )

@@ -12,7 +12,6 @@ from vcray.actors.coordinator import Coordinator, policy_from
 from vcray.actors.messages import (
     Accepted,
     Changed,
-    Decided,
     Execute,
     Executed,
     GangLimits,
@@ -429,5 +428,5 @@ async def test_a_manual_round_runs_when_asked_changes_or_not_and_waits_for_its_w
 
 
 async def test_the_coordinator_refuses_messages_that_are_not_its_own(bench: Bench) -> None:
-    with pytest.raises(TypeError, match="Decided"):
-        await bench.coordinator.receive(Decided(Decisions(0)))
+    with pytest.raises(TypeError, match="RoundDone"):
+        await bench.coordinator.receive(RoundDone(0, Decisions(0)))

@@ -14,8 +14,6 @@ from vcray.actors.messages import (
     VERSION,
     Accepted,
     Changed,
-    Decide,
-    Decided,
     Execute,
     Executed,
     GangLimits,
@@ -97,8 +95,6 @@ SAMPLES: dict[type, Message] = {
         changed(),
         Round(),
         RoundDone(7, decisions()),
-        Decide(b"\x00snapshot", 4),
-        Decided(decisions()),
         Execute(decisions(), (GangLimits("ns/train", 4, {"worker": 3}),)),
         Executed(7, (Outcome("ns/train", "ns/worker-0", "u0", "refused", "the node is gone"),)),
         Reconfigure('actions: "enqueue, allocate"'),
@@ -152,7 +148,7 @@ def test_messages_cannot_be_altered_on_the_way() -> None:
 def test_the_order_of_decisions_survives() -> None:
     many = replace(decisions(), commits=tuple(Commit(f"ns/j{n}", (), False) for n in (2, 0, 1)))
 
-    received = unpack(pack(Decided(many)))
+    received = unpack(pack(RoundDone(1, many)))
 
-    assert isinstance(received, Decided)
+    assert isinstance(received, RoundDone)
     assert [commit.job for commit in received.decisions.commits] == ["ns/j2", "ns/j0", "ns/j1"]

@@ -183,3 +183,13 @@ def test_another_process_with_another_hash_seed_decides_the_same() -> None:
         for seed in ("1", "2")
     ]
     assert printed[0] == printed[1]
+
+
+def test_one_two_three_and_seven_scorers_decide_the_same() -> None:
+    for number in range(FIRST, FIRST + COUNT):
+        cluster, given, decisions = round_of(number)
+        for scorers in (2, 3, 7):
+            assert decide(given, policy_of(cluster.conf), scorers=scorers) == decisions, (
+                cluster.number,
+                scorers,
+            )

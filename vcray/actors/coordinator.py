@@ -58,6 +58,7 @@ class Coordinator:
         metrics: Metrics,
         waits_for: Iterable[tuple[str, int]],
         seed: int = 0,
+        scorers: int = 1,
         coalesce_s: float = 0.005,
         manual: bool = False,
     ) -> None:
@@ -69,6 +70,7 @@ class Coordinator:
         self._metrics = metrics
         self._unsynced = set(waits_for)
         self._seed = seed
+        self._scorers = scorers
         self._coalesce_s = coalesce_s
         self._manual = manual
         self._carry = Carry()
@@ -133,7 +135,7 @@ class Coordinator:
         started = perf_counter()
         snapshot = self._snapshot()
         opened = perf_counter()
-        decisions = decide(snapshot, self._policy, self._carry)
+        decisions = decide(snapshot, self._policy, self._carry, self._scorers)
         decided = perf_counter()
         self._metrics.rounds.inc()
         self._metrics.session_latency.observe((opened - started) * 1000)

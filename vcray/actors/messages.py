@@ -104,19 +104,6 @@ class RoundDone(Frame, frozen=True, tag=True):
     decisions: Decisions
 
 
-class Decide(Frame, frozen=True, tag=True):
-    """Coordinator -> scorer: a whole snapshot, packed, to decide on (trials, shadow policies)."""
-
-    snapshot: bytes
-    scorers: int = 1
-
-
-class Decided(Frame, frozen=True, tag=True):
-    """Scorer's answer to `Decide`."""
-
-    decisions: Decisions
-
-
 class GangLimits(msgspec.Struct, frozen=True):
     """The PodGroup a commit was decided on: bind only while it still says so."""
 
@@ -171,8 +158,6 @@ Message = (
     | Changed
     | Round
     | RoundDone
-    | Decide
-    | Decided
     | Execute
     | Executed
     | Reconfigure

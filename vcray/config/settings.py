@@ -29,6 +29,9 @@ class Settings(BaseModel):
     )
     strict: bool = Field(False, description="refuse to start with a configuration that `vcray check` faults")
     pools: int = Field(1, ge=1, le=256, description="cache shards for nodes without the node-pool label")
+    scorers: int = Field(
+        1, ge=1, le=256, description="how many share the scoring of a round; decisions do not change"
+    )
     default_queue: str = Field(
         "default", description="queue of PodGroups that name none; created when missing"
     )
