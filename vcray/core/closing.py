@@ -53,34 +53,35 @@ def _event_order(event: Event) -> tuple[str, str, str, str, str]:
 def _pod_conditions(
     view: View, ledger: Ledger, collector: Collector
 ) -> tuple[tuple[PodCondition, ...], list[Event]]:
+    """PodScheduled=False of all that wait, by the last transaction of each, else by its present status; an event with it.
+
+    Repeated every round: who writes them leaves out what the pod says already, event included."""
     tasks = view.snapshot.tasks
     waits = np.isin(view.status, (Status.PENDING, Status.ALLOCATED, Status.PIPELINED)) & ~tasks.gated
     waits &= view.snapshot.jobs.queue[tasks.job] != MISSING
     rows = sorted(np.flatnonzero(waits).tolist(), key=tasks.names.__getitem__)
+    statuses, jobs = view.status.tolist(), tasks.job.tolist()
     conditions = []
     events = []
     for task in rows:
-        reason, message = _pod_reason(view, ledger, collector, task)
+        last = ledger.undone.get(task)
+        status, node = (statuses[task], ledger.node[task]) if last is None else last
+        if status == Status.PENDING:
+            reason = UNSCHEDULABLE
+            message = collector.record.refused.get(task) or collector.fit_error(jobs[task])
+        else:
+            reason = SCHEDULABLE if status == Status.ALLOCATED else UNSCHEDULABLE
+            message = _promise(tasks.names[task], view.snapshot.nodes.names[node], reason)
         name, uid = tasks.names[task], tasks.uids[task]
         conditions.append(PodCondition(name, uid, reason, message))
         events.append(Event("Pod", name, uid, "Warning", "FailedScheduling", message))
     return tuple(conditions), events
 
 
-def _pod_reason(view: View, ledger: Ledger, collector: Collector, task: int) -> tuple[str, str]:
-    """Reason and message by the last transaction, else by the present status."""
-    last = ledger.undone.get(task)
-    status = Status(int(view.status[task])) if last is None else last.status
-    if status is Status.PENDING:
-        refused = collector.record.refused.get(task)
-        return UNSCHEDULABLE, collector.fit_error(
-            int(view.snapshot.tasks.job[task])
-        ) if refused is None else refused
-    node = view.snapshot.nodes.names[ledger.node[task] if last is None else last.node]
-    head = f"Pod {view.snapshot.tasks.names[task]} can possibly be assigned to {node}, once "
-    if status is Status.ALLOCATED:
-        return SCHEDULABLE, head + "minAvailable is satisfied"
-    return UNSCHEDULABLE, head + "resource is released and minAvailable is satisfied"
+def _promise(pod: str, node: str, reason: str) -> str:
+    """Where a pod could go, and what for it waits: its gang, or resources that are being released too."""
+    awaited = "minAvailable" if reason == SCHEDULABLE else "resource is released and minAvailable"
+    return f"Pod {pod} can possibly be assigned to {node}, once {awaited} is satisfied"
 
 
 # ---- bindings and queues ----

@@ -15,9 +15,11 @@ from vcray.core.hooks import DomainTerm, Preference, Scale
 
 
 def scaled(raw: Int, scale: Scale, low: int, high: int) -> Int:
-    """Raw integers as 0..100 by the extremes of the scored nodes, truncating as Go does."""
+    """Raw integers as 0..100 by the extremes of the scored nodes, truncating as Go does; min-max in float64."""
     if scale is Scale.MIN_MAX:
-        return np.zeros_like(raw) if high == low else 100 * (raw - low) // (high - low)
+        if high == low:
+            return np.zeros_like(raw)
+        return np.trunc(100.0 * ((raw - low) / (high - low))).astype(np.int64)
     if high == 0:
         return np.zeros_like(raw) if scale is Scale.MAX else np.full_like(raw, 100)
     if scale is Scale.SPREAD:
