@@ -21,10 +21,15 @@ def random_cluster(number: int) -> RandomCluster:
     """Cluster of that number; the same on every machine."""
     rng = Random(number)
     theme = rng.choice(["mixed", "mixed", "mixed", *THEMES])
+    if rng.random() < 0.02:
+        theme = "wide"
     scale = 1.0 if theme == "mixed" else 0.45
     uses = {name for name, rate in FEATURES.items() if rng.random() < rate * scale}
-    cluster = RandomCluster(number, rng, theme, uses | THEMES[theme], random_configuration(rng, theme))
-    for row in range(rng.choice([2, 2, 3] if cluster.tight else [2, 3, 3, 4, 4, 5, 6, 9])):
+    cluster = RandomCluster(
+        number, rng, theme, uses | THEMES.get(theme, set()), random_configuration(rng, theme)
+    )
+    sizes = [2, 2, 3] if cluster.tight else [2, 3, 3, 4, 4, 5, 6, 9]
+    for row in range(rng.randint(20, 60) if theme == "wide" else rng.choice(sizes)):
         _node(cluster, row)
     for name, value in CLASSES.items():
         cluster.add("PriorityClass", {"name": name}, value=value, globalDefault=False)
@@ -33,7 +38,7 @@ def random_cluster(number: int) -> RandomCluster:
     _queues(cluster)
     _others(cluster)
     for row in range(rng.choice([3, 4, 5, 6] if cluster.tight else [1, 2, 3, 3, 4, 4, 5, 6, 8])):
-        _job(cluster, row)
+        add_job(cluster, row)
     return cluster
 
 
@@ -131,7 +136,8 @@ def _namespace(cluster: RandomCluster) -> str:
     return cluster.rng.choice(["ns", "ns2"]) if "namespaces" in cluster.uses else "ns"
 
 
-def _job(cluster: RandomCluster, row: int) -> None:
+def add_job(cluster: RandomCluster, row: int) -> None:
+    """One more PodGroup with its pods, named by the row."""
     rng = cluster.rng
     name, namespace = f"j{row}", _namespace(cluster)
     roles = [""]

@@ -56,7 +56,8 @@ THEMES: dict[str, set[str]] = {
     "leaving": {"terminating", "tight"},
     "overbooked": {"overbooked", "best effort"},
 }
-"""What a cluster is mostly about: these features are always on and frequent, others are rarer than in a mixed one."""
+"""What a cluster is mostly about: these features are always on and frequent, others are rarer than in a mixed one.
+One more theme, `wide`, has tens of nodes, so that the kernel works on columns and blocks of them."""
 
 
 @dataclass(eq=False)
@@ -77,7 +78,7 @@ class RandomCluster:
         return self.number * 7919 - 5
 
     def chance(self, feature: str, probability: float) -> bool:
-        strength = 1.6 if feature in THEMES[self.theme] else 1.0
+        strength = 1.6 if feature in THEMES.get(self.theme, ()) else 1.0
         return feature in self.uses and self.rng.random() < probability * strength
 
     @property
