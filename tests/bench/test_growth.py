@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import statistics
 import sys
@@ -31,11 +32,14 @@ class Counter:
 
     def during(self, work: Callable[[], object]) -> int:
         before = self.calls
+        gc.collect()
+        gc.disable()  # its callbacks, hypothesis has one, would be counted
         sys.setprofile(self)
         try:
             work()
         finally:
             sys.setprofile(None)
+            gc.enable()
         return self.calls - before
 
 

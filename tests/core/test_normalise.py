@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.core.random_worlds import preferring_snapshot
+from vcray.config.scheduler import load_scheduler_config
 from vcray.core.hooks import DomainTerm, Preference, Scale
+from vcray.core.merge import NONE
 from vcray.core.normalise import Normaliser, scaled, term_points
+from vcray.core.policy import build_policy
+from vcray.core.session import open_session
+from vcray.registry import discover
 
 
 @pytest.mark.parametrize(
@@ -64,3 +70,19 @@ def test_terms_count_only_the_nodes_they_know() -> None:
 
     assert term_points([term], np.ones(3, dtype=bool)).tolist() == [0, 300, 0]
     assert term_points([DomainTerm(ok=np.ones(3, dtype=bool))], np.ones(3, dtype=bool)).tolist() == [0, 0, 0]
+
+
+def test_absurd_weights_neither_wrap_nor_beat_each_other_by_accident() -> None:
+    conf = (
+        "actions: allocate\n"
+        "tiers: [{plugins: [{name: gang}, {name: predicates},"
+        " {name: nodeorder, arguments: {nodeaffinity.weight: 2000000000, podaffinity.weight: 2000000000}},"
+        " {name: binpack, arguments: {binpack.weight: -2000000000}}]}]"
+    )
+    policy = build_policy(load_scheduler_config(conf), discover())
+    for seed in range(15):
+        session = open_session(preferring_snapshot(seed), policy)
+        for shape in session.view.shapes:
+            group = session.placer.class_of(0, shape).group(promised=False)
+            assert (group.total[group.feasible] > NONE).all()
+            assert (np.abs(group.total[group.feasible]) < 2**62).all()

@@ -13,6 +13,9 @@ import numpy as np
 from vcray.core.arrays import Bool, Int
 from vcray.core.hooks import DomainTerm, Preference, Scale
 
+MOST = 1 << 20
+"""Points are clipped here either way, so that no weight makes a key leave int64."""
+
 
 def scaled(raw: Int, scale: Scale, low: int, high: int) -> Int:
     """Raw integers as 0..100 by the extremes of the scored nodes, truncating as Go does; min-max in float64."""
@@ -51,6 +54,7 @@ class Normaliser:
             held = [low, high, int((among == low).sum()), int((among == high).sum())]
             self._extremes.append(held)
             self.added += preference.weight * scaled(preference.raw, preference.scale, low, high)
+        np.clip(self.added, -MOST, MOST, out=self.added)
 
     def moved(self, flips: Iterable[tuple[int, bool]]) -> bool:
         """Nodes that joined (True) or left the group; True when the scale no longer holds and must be rebuilt."""
@@ -94,4 +98,4 @@ def term_points(terms: Iterable[DomainTerm], allowed: Bool) -> Int:
             continue
         part = scaled(raw, term.scale, int(among.min()), int(among.max()))
         points += term.weight * np.where(counted, part, 0)
-    return points
+    return np.clip(points, -MOST, MOST)

@@ -102,7 +102,7 @@ class LiveJobs:
 
 @dataclass(slots=True, eq=False)
 class LiveQueues:
-    """Queue sums of the session: `allocated` by status, `claimed` with pipelined tasks (R, Q); `*_list[q][r]` is `claimed`
+    """Sums of each queue's own jobs: `allocated` by status, `claimed` with pipelined tasks (R, Q); `*_list[q][r]` is `claimed`
     as Python numbers, kept in step, for hooks asked every turn."""
 
     allocated: Int  # (R, Q)
@@ -112,7 +112,8 @@ class LiveQueues:
 
 @dataclass(slots=True, eq=False)
 class View:
-    """Snapshot and live sums. `total` is the sum of node allocatable (R,), oversubscription included."""
+    """Snapshot and live sums. `total` (R,) is what can be shared out: allocatable of nodes that are Ready and schedulable,
+    oversubscription included, plus what runs on the others."""
 
     snapshot: Snapshot
     space: ResourceSpace
