@@ -23,6 +23,12 @@ CONTROL_PLANE_FIXTURES = {"kubernetes_programs", "apiserver", "cluster"}
 _skipped_because = pytest.StashKey[str]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of tests/oracle; they stand here since only a conftest of the folder named on the command line may add any."""
+    parser.addoption("--count", type=int, default=None, help="random clusters to compare (default 2000)")
+    parser.addoption("--first", type=int, default=None, help="number of the first random cluster")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test that uses a control plane."""

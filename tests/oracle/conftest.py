@@ -1,4 +1,7 @@
-"""`--count N`: how many random clusters the kernel is compared on (default 2,000, or VCRAY_ORACLE_COUNT)."""
+"""`--count N`: how many random clusters the kernel is compared on (default 2,000, or VCRAY_ORACLE_COUNT).
+
+They are cut into blocks, one test each, so that several processes can share them.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,17 @@ import os
 
 import pytest
 
-DEFAULT_COUNT = 2000
+DEFAULT_COUNT, BLOCK = 2000, 250
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options of this folder; known only when the folder is named on the command line, hence the variable too."""
-    try:
-        parser.addoption("--count", type=int, default=None, help="random clusters to compare (default 2000)")
-        parser.addoption("--first", type=int, default=0, help="number of the first random cluster")
-    except ValueError:
-        pass
-
-
-@pytest.fixture
-def cluster_numbers(request: pytest.FixtureRequest) -> range:
-    """Which random clusters to try."""
-    asked = request.config.getoption("--count", default=None)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Hand `cluster_numbers` to the tests that want it, block by block."""
+    if "cluster_numbers" not in metafunc.fixturenames:
+        return
+    asked = metafunc.config.getoption("--count")
     count = asked or int(os.environ.get("VCRAY_ORACLE_COUNT", DEFAULT_COUNT))
-    first = request.config.getoption("--first", default=0) or 0
-    return range(first, first + count)
+    first = metafunc.config.getoption("--first") or 0
+    starts = range(first, first + count, BLOCK)
+    blocks = [range(start, min(start + BLOCK, first + count)) for start in starts]
+    ids = [f"{block.start}-{block.stop - 1}" for block in blocks]
+    metafunc.parametrize("cluster_numbers", blocks, ids=ids)
