@@ -87,6 +87,8 @@ class Ledger:
         self.entries: list[Entry] = []
         self.undone: dict[int, Undone] = {}
         self.commits: list[Committed] = []
+        self.frees = bool(view.nodes.releasing.any())
+        """Is anything being freed anywhere, so that a promise could be made? Stays True once it was."""
         self.version = 0
         """Names the present state of all sums: a new number after every step, the old one again after a rollback."""
         self._versions: list[int] = []
@@ -121,6 +123,7 @@ class Ledger:
         """Start to free what a task on a node holds: -> Releasing. `used` stays, `requested` and counters fall."""
         table = self.view.snapshot.tasks
         before = (int(self.view.status[task]),)
+        self.frees = True
         job, shape = int(table.job[task]), int(table.shape[task])
         self._enter(Entry(Kind.EVICT, job, shape, (task,), (self.node[task],), before))
 

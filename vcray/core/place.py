@@ -126,7 +126,7 @@ class Placer:
         step(job, cls.shape, tasks, nodes)
 
     def _fill(self, cls: Class, promised: bool, job: int, tasks: Sequence[int]) -> int:
-        if promised and not self.view.nodes.releasing.any():
+        if promised and not self.ledger.frees:
             return 0
         done = 0
         while done < len(tasks):
