@@ -3,7 +3,8 @@
 Choices where sums of several kinds meet: scorers of nodeorder that look at one node (least, most, balanced, image) are
 exact integers times integer weights; each plugin's own sum is a float added in policy order (nodeorder, binpack as the
 configuration lists them) and the sum is rounded once to 1/2**20; scorers that are normalised over the candidates
-(node affinity, taints, inter-pod affinity, spread) are integers, truncated, added after that. Resources of
+(node affinity, taints, inter-pod affinity, spread) are integers, truncated (inter-pod affinity from a float64
+quotient, as kube-scheduler does), added after that. Resources of
 binpack are summed in the order cpu, memory, then by name.
 Existing pods' preferred terms count on every node. Scores use the kube-scheduler's reading of a node (pipelined
 pods count), binpack Volcano's own.
