@@ -161,6 +161,8 @@ class CacheShard:
             self._pods.move_away(key)
             return
         if event.type == "DELETED":
+            if self._pods.outdates(key, version):
+                return
             changes.pods.pop(key, None)
             if self._pods.drop(key, version) or version:
                 changes.gone[key] = max(version, changes.gone.get(key, 0))
@@ -183,6 +185,8 @@ class CacheShard:
             self._nodes.move_away(key)
             return
         if event.type == "DELETED":
+            if self._nodes.outdates(key, version):
+                return
             changes.nodes.pop(key, None)
             if self._nodes.drop(key, version) or version:
                 changes.gone_nodes[key] = max(version, changes.gone_nodes.get(key, 0))
@@ -195,6 +199,8 @@ class CacheShard:
     def _take_cluster(self, event: Event, key: str, version: int, changes: _Changes) -> None:
         place, store = (event.kind, key), self._cluster[event.kind]
         if event.type == "DELETED":
+            if store.outdates(key, version):
+                return
             changes.cluster.pop(place, None)
             if store.drop(key, version) or version:
                 changes.gone_cluster[place] = max(version, changes.gone_cluster.get(place, 0))

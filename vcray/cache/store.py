@@ -86,22 +86,22 @@ class Store(Generic[T]):
         entry = self._values.get(key)
         return entry[1] if entry else None
 
+    def outdates(self, key: str, version: int) -> bool:
+        """Is something newer than this version kept?"""
+        known = self._values.get(key)
+        return known is not None and 0 < version < known[0]
+
     def put(self, key: str, version: int, value: T) -> bool:
         """Keep the value unless something newer is known; tells whether it was kept."""
-        known = self._values.get(key)
-        if version:
-            if known is not None and version < known[0]:
-                return False
-            if self._gone.covers(key, version):
-                return False
+        if self.outdates(key, version) or self._gone.covers(key, version):
+            return False
         self._gone.forget(key)
         self._values[key] = (version, value)
         return True
 
     def drop(self, key: str, version: int) -> bool:
         """Forget a key deleted at that version; tells whether it was there."""
-        known = self._values.get(key)
-        if known is not None and version and version < known[0]:
+        if self.outdates(key, version):
             return False
         self._gone.put(key, version)
         return self._values.pop(key, None) is not None
