@@ -85,7 +85,7 @@ class Rescan:
             role = int(tasks.role[task])
             if not chains.queue_allows(view, queue, shape, 1):
                 continue
-            if role and (job, role) in session.record.failed_roles:
+            if role in session.record.roles_failed(job):
                 session.record.refused[task] = ""
                 continue
             placer = Placer(view, chains, session.ledger)
@@ -98,7 +98,7 @@ class Rescan:
                 continue
             session.record.refused[task] = ""
             if role:
-                session.record.failed_roles.add((job, role))
+                session.record.failed_roles.setdefault(job, set()).add(role)
             if not self.go_on(job):
                 break
         if chains.job_ready(view, job):

@@ -7,6 +7,8 @@ A gang that comes out neither ready nor promised is undone; one that is only pro
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 import numpy as np
 
 from vcray.core.action import Action
@@ -93,7 +95,7 @@ class _Turn:
         refusal = session.placer.refusal(job, shape)
         if refusal is None or not sheet.is_one_run(job) or table.nominated[first] != MISSING:
             return False
-        if role and (job, role) in session.record.failed_roles:
+        if role in session.record.roles_failed(job):
             return False
         run = sheet.run(job, chains.gang_need(self.view, job, sheet.remaining(job)))
         placed = len(refusal.seats)
@@ -124,7 +126,7 @@ class _Turn:
                 continue
             run = run[:allowed]
             role = int(table.role[first])
-            if role and (job, role) in session.record.failed_roles:
+            if role in session.record.roles_failed(job):
                 self._skip_role(sheet.run(job, sheet.left(job)), role)
                 sheet.pop(job, sheet.run_left(job))
                 continue
@@ -160,7 +162,7 @@ class _Turn:
             task = sheet.run(job, 1)[0]
             session.record.refused[task] = text
             if role:
-                session.record.failed_roles.add((job, role))
+                session.record.failed_roles.setdefault(job, set()).add(role)
             last_of_run = sheet.run_left(job) == 1
             sheet.pop(job, 1)
             if not self._go_on():
@@ -175,7 +177,7 @@ class _Turn:
         if least >= len(self.view.tasks_of_job[job]):
             return False
         minimums = jobs.role_minimum[job]
-        failed = {role for row, role in self.session.record.failed_roles if row == job}
+        failed = self.session.record.roles_failed(job)
         if least < sum(minimum for _, minimum in minimums):
             return self._others_suffice(failed, least)
         counts = self.view.jobs.role_count
@@ -186,7 +188,7 @@ class _Turn:
                     return False
         return True
 
-    def _others_suffice(self, failed: set[int], least: int) -> bool:
+    def _others_suffice(self, failed: Set[int], least: int) -> bool:
         """Ready tasks, and pending ones of roles without a failed task, make up the minimum."""
         tasks = self.view.tasks_of_job[self.job]
         refused = self.session.record.refused
