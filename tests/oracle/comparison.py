@@ -51,14 +51,9 @@ def kernel_outcome(objects: list[Object], conf: Object, seed: int) -> Outcome:
 
 def outcome_of(decisions: Decisions, snapshot: Snapshot, objects: list[Object]) -> Outcome:
     """What stays as it was is not written, so phases and queues start from the objects."""
-    phases = {
-        name: PHASE_NAMES[snapshot.jobs.status[row].phase]
-        for row, name in enumerate(snapshot.jobs.names)
-        if snapshot.jobs.queue[row] >= 0
-    }
-    for update in decisions.groups:
-        if update.job in phases:
-            phases[update.job] = PHASE_NAMES[update.status.phase]
+    owned = [row for row in range(len(snapshot.jobs)) if snapshot.jobs.queue[row] >= 0]
+    status = {snapshot.jobs.names[row]: snapshot.jobs.status[row] for row in owned}
+    status |= {update.job: update.status for update in decisions.groups if update.job in status}
     queues: dict[str, Amounts] = {}
     for item in objects:
         if item["kind"] == "Queue":
@@ -69,7 +64,8 @@ def outcome_of(decisions: Decisions, snapshot: Snapshot, objects: list[Object]) 
     return Outcome(
         bound={bind.task: bind.node for commit in decisions.commits for bind in commit.binds},
         pipelined=dict(decisions.pipelined),
-        phases=phases,
+        phases={name: PHASE_NAMES[found.phase] for name, found in status.items()},
+        counts={name: (found.running, found.succeeded, found.failed) for name, found in status.items()},
         queues=queues,
     )
 
@@ -82,7 +78,7 @@ def disagreements(objects: list[Object], conf: Object, seed: int) -> list[str]:
     except Exception as error:
         return [f"kernel raised {type(error).__name__}: {error}"]
     lines = []
-    for part in ("bound", "pipelined", "phases", "queues"):
+    for part in ("bound", "pipelined", "phases", "counts", "queues"):
         wanted, got = getattr(expected, part), getattr(actual, part)
         lines += [
             f"{part} {name}: oracle {wanted.get(name)!r}, kernel {got.get(name)!r}"

@@ -189,6 +189,12 @@ def amounts(listed: Object | None) -> Amounts:
     return {name: value for name, value in read.items() if value is not None}
 
 
+def pod_index(name: str) -> int | None:
+    """The number after the last dash of names with three or more parts."""
+    parts = name.split("-")
+    return int(parts[-1]) if len(parts) >= 3 and parts[-1].isdigit() else None
+
+
 def seconds(stamp: str | None) -> float:
     return datetime.fromisoformat(stamp.replace("Z", "+00:00")).timestamp() if stamp else 0
 

@@ -25,6 +25,7 @@ from tests.oracle.facts import (
     Pod,
     Queue,
     plus,
+    pod_index,
     read_cluster,
     total_of,
 )
@@ -34,11 +35,13 @@ PENDING_PHASES = ("", "Pending")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a round decides: pods by `namespace/name`, phases by job, allocated amounts (without zeros) by queue."""
+    """What a round decides: pods by `namespace/name`, by job its phase and how many members are running, succeeded and
+    failed, allocated amounts (without zeros) by queue."""
 
     bound: dict[str, str]
     pipelined: dict[str, str]
     phases: dict[str, str]
+    counts: dict[str, tuple[int, int, int]]
     queues: dict[str, Amounts]
 
 
@@ -347,6 +350,9 @@ class Scheduler:
                 if pod.status == "Pipelined"
             },
             phases={job.id: self.phase(job) for job in jobs},
+            counts={
+                job.id: (job.count("Running"), job.count("Succeeded"), job.count("Failed")) for job in jobs
+            },
             queues=self.queue_allocated(),
         )
 
@@ -392,9 +398,3 @@ class Scheduler:
 
 def ready_count(job: Job) -> int:
     return job.count(*BEING_PLACED, "Succeeded")
-
-
-def pod_index(name: str) -> int | None:
-    """The number after the last dash of names with three or more parts."""
-    parts = name.split("-")
-    return int(parts[-1]) if len(parts) >= 3 and parts[-1].isdigit() else None

@@ -87,13 +87,15 @@ def test_no_pod_is_bound_twice_or_bound_though_it_has_a_node() -> None:
         assert all(count == 1 for count in binds.values()), cluster.number
 
 
-def test_no_commit_leaves_a_job_below_its_minimum() -> None:
+def test_a_gang_is_bound_whole_and_no_commit_leaves_it_below_its_minimum() -> None:
     for cluster, decisions in rounds():
         if not names_plugin(cluster, "gang", "enableJobReady"):
             continue
         world = facts.read_cluster(deepcopy(cluster.objects))
         for commit in decisions.commits:
             job = world.jobs[commit.job]
+            started = job.count(*facts.BEING_PLACED, "Succeeded") >= job.min_available
+            assert commit.whole != started, (cluster.number, commit)
             bound = {bind.task for bind in commit.binds}
             for pod in job.pods:
                 if f"{pod.namespace}/{pod.name}" in bound:
