@@ -79,6 +79,24 @@ def test_an_unknown_action_is_refused() -> None:
         build_policy(load_scheduler_config("actions: alocate"), discover([]))
 
 
+def test_arguments_of_actions_are_checked() -> None:
+    conf = (
+        "actions: allocate\n"
+        "configurations:\n"
+        "- {name: allocate, arguments: {predicateErrorCacheEnable: 3, predicateErorCacheEnable: true}}\n"
+        "- {name: reclaim, arguments: {anything: 1}}"
+    )
+
+    problems = build_policy(load_scheduler_config(conf), discover([])).problems
+
+    assert [str(problem) for problem in problems] == [
+        "VC0108 configurations[allocate].arguments.predicateErrorCacheEnable: "
+        "must be true or false, got 3; the default is kept",
+        "VC0108 configurations[allocate].arguments.predicateErorCacheEnable: unknown argument "
+        "'predicateErorCacheEnable'; did you mean 'predicateErrorCacheEnable'?; it has no effect",
+    ]
+
+
 def test_the_helm_policy_has_no_problems() -> None:
     policy = build_policy(load_scheduler_config(HELM_CONF), discover([]))
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Set
 
 import numpy as np
+from pydantic import Field
 
 from vcray.core.action import Action
 from vcray.core.order import Turns, Worksheet
 from vcray.core.place import Refusal, nominated_node
+from vcray.core.plugin import Args
 from vcray.core.reasons import role_failed
 from vcray.core.session import Session
 from vcray.core.tables import MISSING, READY_STATUS, STATUSES, Phase, Status
@@ -22,8 +24,16 @@ BEST_EFFORT = STATUSES
 """Place of the pending best-effort tasks in a role's counts."""
 
 
+class AllocateArgs(Args):
+    """Volcano's cache of refusals by node and role is accepted, without effect: masks are kept per shape."""
+
+    cache: bool = Field(True, alias="predicateErrorCacheEnable")
+
+
 class Allocate(Action):
     """Gives nodes to pending tasks that request something."""
+
+    args_model = AllocateArgs
 
     def run(self, session: Session) -> None:
         """Until every queue is dropped: overused, or without jobs that have tasks left."""

@@ -7,15 +7,25 @@ that mix in best-effort pods complete. One that fits nowhere does not stop the o
 from __future__ import annotations
 
 import numpy as np
+from pydantic import Field
 
 from vcray.core.action import Action
 from vcray.core.order import Turns, Worksheet
+from vcray.core.plugin import Args
 from vcray.core.session import Session
 from vcray.core.tables import MISSING, Phase, Status
 
 
+class BackfillArgs(Args):
+    """Volcano's cache of refusals by node and role is accepted, without effect: masks are kept per shape."""
+
+    cache: bool = Field(True, alias="predicateErrorCacheEnable")
+
+
 class Backfill(Action):
     """Places best-effort tasks, one by one, in the order of queues, jobs and tasks as they stood at its start."""
+
+    args_model = BackfillArgs
 
     def run(self, session: Session) -> None:
         """Collect first, then place."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from vcray.core.plugin import Args
+
 if TYPE_CHECKING:
     from vcray.core.session import Session
 
@@ -16,6 +18,8 @@ class Action:
     """A step of a scheduling round. `name` is the name in the configuration: the module's, with - for _."""
 
     name: ClassVar[str]
+    args_model: ClassVar[type[Args]] = Args
+    """What the action understands under `configurations`; other arguments are told and have no effect."""
 
     def __init__(self, arguments: Mapping[str, object]) -> None:
         self.arguments = arguments

@@ -135,11 +135,13 @@ def build_policy(config: SchedulerConfig, registry: Extensions) -> Policy:
             ]
             recipes.append(Recipe(plugin, args, entry))
         tiers.append(tuple(recipes))
-    actions = tuple(
-        cast(type[Action], registry.load("vcray.actions", name))(config.action_arguments(name))
-        for name in config.actions
-    )
-    return Policy(actions, tuple(tiers), tuple(problems))
+    actions = []
+    for name in config.actions:
+        action = cast(type[Action], registry.load("vcray.actions", name))
+        arguments = config.action_arguments(name)
+        actions.append(action(arguments))
+        problems += action.args_model.read(arguments, f"configurations[{name}].arguments")[1]
+    return Policy(tuple(actions), tuple(tiers), tuple(problems))
 
 
 P = TypeVar("P")
