@@ -11,8 +11,8 @@ from vcray.app import in_process
 from vcray.config.settings import Settings
 from vcray.core.decisions import Decisions
 from vcray.sim.backend import Backend
+from vcray.sim.reading import load
 from vcray.sim.runner import run_scenario
-from vcray.sim.scenario import load
 
 HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("*.yaml"))
@@ -34,7 +34,9 @@ async def _history(file: Path, pools: int, frames: bool) -> list[bytes]:
         world.cycle = cycle  # type: ignore[method-assign]
         return world
 
-    results = [result for scenario in load(file) for result in await run_scenario(scenario, backend, repeat=1)]
+    results = [
+        result for scenario in load(file) for result in await run_scenario(scenario, backend, repeat=1)
+    ]
     assert all(result.ok for result in results)
     return [msgspec.msgpack.encode(decisions) for decisions in history]
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from vcray.app import in_process
+from vcray.sim.reading import load
 from vcray.sim.runner import run_scenario
-from vcray.sim.scenario import Scenario, load
+from vcray.sim.scenario import Scenario
 
 FILES = sorted(Path(__file__).parent.glob("*.yaml"))
 SCENARIOS = [scenario for file in FILES for scenario in load(file)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from vcray.api.meta import JsonObject
 from vcray.api.resources import Resource
 from vcray.core.decisions import Decisions
 from vcray.kube.client import KubeClient
@@ -58,6 +59,14 @@ class Backend(Protocol):
 
     async def finish(self, namespace: str, name: str, code: int) -> None:
         """Let the containers of a pod end with an exit code."""
+        ...
+
+    async def overwrite(self, resource: Resource, namespace: str, name: str, patch: JsonObject) -> None:
+        """Merge into a stored object past all defaults and checks."""
+        ...
+
+    def metrics(self) -> str:
+        """The control plane's metrics in Prometheus' text form."""
         ...
 
     def version(self) -> int:

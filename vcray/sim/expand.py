@@ -1,4 +1,5 @@
-"""The objects of a scenario's `given` or `create`, in the order in which they are created."""
+"""The objects of a scenario's `given` or `create`, in the order in which they are created: what is in no namespace first, then
+what pods need, then pods; PriorityClasses and namespaces that are only named are made too."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.resources import resource_for
 from vcray.errors import InputError, Problem
 from vcray.sim import shorthand
 from vcray.sim.scenario import Objects
@@ -21,28 +23,80 @@ _RANGE = re.compile(r"^(?P<stem>.*?)(?P<first>\d+)\.\.(?P=stem)?(?P<last>\d+)$")
 def objects(given: Objects, where: str, order: int = 0) -> list[JsonObject]:
     """Plain objects: PriorityClasses first, then nodes, queues, groups, jobs, pods, and the plain ones as they stand.
 
-    `order` picks one of the orders in which pods and jobs may be created; 0 is the file's."""
-    found: list[JsonObject] = []
-    for name, spec in _items(given.nodes):
-        found.append(shorthand.node(name, _text_or_map(spec, where), f"{where}.nodes.{name}"))
-    for name, spec in _items(given.queues):
-        found.append(shorthand.queue(name, _map_or_none(spec, where), f"{where}.queues.{name}"))
-    for name, spec in _items(given.groups):
-        found.append(shorthand.group(name, _number_or_map(spec, where), f"{where}.groups.{name}"))
-    jobs = [shorthand.job(name, spec, f"{where}.jobs.{name}") for name, spec in _counted(given.jobs, where)]
+    `order` picks one of the orders in which the objects of a kind may be created; 0 is the file's."""
+    nodes = [
+        shorthand.node(name, _text_or_map(spec, f"{where}.nodes.{name}"), f"{where}.nodes.{name}")
+        for name, spec in _items(given.nodes)
+    ]
+    queues = [
+        shorthand.queue(name, _map_or_none(spec, f"{where}.queues.{name}"), f"{where}.queues.{name}")
+        for name, spec in _items(given.queues)
+    ]
+    groups = [
+        shorthand.group(name, _number_or_map(spec, f"{where}.groups.{name}"), f"{where}.groups.{name}")
+        for name, spec in _items(given.groups)
+    ]
+    jobs = [
+        shorthand.job(name, spec, f"{where}.jobs.{name}")
+        for name, spec in _counted(given.jobs, f"{where}.jobs")
+    ]
     pods = [
         pod
         for name, spec in _items(given.pods)
         for pod in shorthand.pods(
-            name, None if spec is None else _text_or_map(spec, where), f"{where}.pods.{name}"
+            name,
+            None if spec is None else _text_or_map(spec, f"{where}.pods.{name}"),
+            f"{where}.pods.{name}",
         )
     ]
-    found += permuted(jobs, order)
-    found += permuted(pods, order)
-    found += [dict(each) for each in given.objects]
+    found = [obj for kind in (nodes, queues, groups, jobs, pods) for obj in permuted(kind, order)]
+    wide = [dict(each) for each in given.objects if not _namespaced(each)]
+    found = wide + found + [dict(each) for each in given.objects if _namespaced(each)]
     if given.namespace:
         found = [_moved(each, given.namespace) for each in found]
-    return _priorities(given, found) + found
+    return [*_namespaces(found), *_priorities(given, found, f"{where}.priorities"), *found]
+
+
+def checked(given: Objects, where: str) -> None:
+    """InputError VC0302 when any of the objects cannot be made, or is of a kind that nobody serves."""
+    for index, obj in enumerate(given.objects):
+        api_version, kind = str(obj.get("apiVersion")), str(obj.get("kind"))
+        try:
+            resource_for(api_version, kind)
+        except KeyError as error:
+            what = f"unknown kind '{api_version} {kind}'"
+            raise InputError(Problem("VC0302", f"{where}.objects[{index}]", what)) from error
+        metadata = obj.get("metadata")
+        if not isinstance(metadata, dict) or not ({"name", "generateName"} & set(metadata)):
+            raise InputError(
+                Problem("VC0302", f"{where}.objects[{index}].metadata", "the object has no name")
+            )
+    objects(given, where)
+
+
+def _namespaced(obj: JsonObject) -> bool:
+    try:
+        return resource_for(str(obj.get("apiVersion")), str(obj.get("kind"))).namespaced
+    except KeyError:
+        return True
+
+
+def _namespaces(found: Sequence[JsonObject]) -> list[JsonObject]:
+    """Namespaces that some object is in and nobody lists; `default` is always there."""
+    named: set[str] = set()
+    for obj in found:
+        metadata = obj.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        named.add(str(metadata.get("namespace") or shorthand.NAMESPACE))
+    listed = {
+        str(metadata.get("name"))
+        for obj in found
+        if obj.get("kind") == "Namespace" and isinstance(metadata := obj.get("metadata"), dict)
+    }
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        for name in sorted(named - listed - {shorthand.NAMESPACE})
+    ]
 
 
 def permuted(items: Sequence[T], order: int) -> list[T]:
@@ -57,13 +111,14 @@ def permuted(items: Sequence[T], order: int) -> list[T]:
     return shuffled
 
 
-def _priorities(given: Objects, found: Sequence[JsonObject]) -> list[JsonObject]:
+def _priorities(given: Objects, found: Sequence[JsonObject], where: str) -> list[JsonObject]:
     """PriorityClasses that are listed, and one for each number that some object uses."""
     made: dict[str, JsonObject] = {}
     for name, spec in given.priorities.items():
-        more = {} if isinstance(spec, int) else dict(_map_or_none(spec, name) or {})
-        value = spec if isinstance(spec, int) else more.pop("value", 0)
-        made[name] = shorthand.priority_class(name, int(str(value)), **more)
+        listed = _number_or_map(spec, f"{where}.{name}")
+        more: JsonObject = {"value": listed} if isinstance(listed, int) else dict(listed)
+        value = shorthand.number(more.pop("value", 0), f"{where}.{name}.value")
+        made[name] = shorthand.priority_class(name, value, **more)
     for name in _class_names(list(found)):
         number = re.fullmatch(r"priority-(-?\d+)", name)
         if number and name not in made:
@@ -105,7 +160,7 @@ def _counted(
             yield name, given
             continue
         rest = {key: value for key, value in given.items() if key != "count"}
-        for index in range(int(str(count))):
+        for index in range(shorthand.number(count, f"{where}.{name}.count")):
             yield f"{name}-{index}", rest
 
 

@@ -1,5 +1,7 @@
 """The kubelet of scenarios: a bound pod becomes Running after one cycle and ends by a step.
 
+It stands in for the owner of bare pods too: one that was evicted comes back Pending, by its old name, when it is gone.
+
 It sees what a kubelet sees, pods with a node, and writes what a kubelet writes, their status. Time plays no part; `cycle` is
 its only clock, so the same file gives the same result on every back end.
 """
@@ -20,7 +22,7 @@ DEFAULT_RULE = Kubelet(pods="*")
 
 
 class ScenarioKubelet:
-    """Starts, stops and finishes pods of all nodes."""
+    """Starts, stops and finishes pods of all nodes, and replaces evicted ones that nobody owns."""
 
     def __init__(self, client: KubeClient, now: Callable[[], float]) -> None:
         self._client = client
@@ -51,6 +53,8 @@ class ScenarioKubelet:
             self._stopping[uid] = passed + 1
             if passed + 1 >= rule.stop_cycles:
                 await self._client.delete(PODS, *_names(pod), grace_seconds=0, uid=uid)
+                if rule.replace and _evicted(pod) and not field(pod, "metadata", "ownerReferences"):
+                    await self._client.create(PODS, text(pod, "metadata", "namespace"), _anew(pod))
             elif rule.on_stop == "succeed" and phase == "Running":
                 await self._end(pod, 0)
         elif phase in ("", "Pending") and rule.start:
@@ -113,6 +117,29 @@ class ScenarioKubelet:
 
     def _rule_of(self, pod: JsonObject) -> Kubelet:
         return next((rule for rule in reversed(self._rules) if matches(pod, rule.pods)), DEFAULT_RULE)
+
+
+def _evicted(pod: JsonObject) -> bool:
+    """Did the scheduler ask for its end?"""
+    return any(
+        text(each, "type") == "DisruptionTarget" for each in _conditions(field(pod, "status", "conditions"))
+    )
+
+
+def _anew(pod: JsonObject) -> JsonObject:
+    """The same pod before it had a node."""
+    metadata, spec = field(pod, "metadata"), field(pod, "spec")
+    assert isinstance(metadata, dict)
+    assert isinstance(spec, dict)
+    kept: JsonObject = {
+        key: metadata[key] for key in ("name", "namespace", "labels", "annotations") if key in metadata
+    }
+    return {
+        "apiVersion": PODS.api_version,
+        "kind": PODS.kind,
+        "metadata": kept,
+        "spec": {key: value for key, value in spec.items() if key not in ("nodeName", "priority")},
+    }
 
 
 def _names(pod: JsonObject) -> tuple[str, str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.api.resources import EVENTS, JOBS, NODES, PODGROUPS, PODS, QUEUES
+from vcray.api.resources import EVENTS, JOBS, NODES, PODGROUPS, PODS, QUEUES, Resource
 from vcray.kube.client import KubeClient
 
 JOB_NAME = "volcano.sh/job-name"
@@ -17,7 +18,7 @@ GROUP_NAME = "scheduling.k8s.io/group-name"
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """Objects as listed, in name order, plus the names of pods evicted so far."""
+    """Objects as listed, in name order, the pods evicted so far, and the text of the metrics."""
 
     pods: Sequence[JsonObject]
     groups: Sequence[JsonObject]
@@ -26,17 +27,37 @@ class Observed:
     nodes: Sequence[JsonObject]
     events: Sequence[JsonObject]
     evicted: Sequence[tuple[str, str]]  # (pod, job)
+    others: Mapping[Resource, Sequence[JsonObject]] = dataclasses.field(default_factory=dict)
+    metrics: str = ""
 
     def select(self, selector: str) -> list[JsonObject]:
         """Pods of a job, of `job/task`, of a group, or with a matching name; `*` is all."""
         return [pod for pod in self.pods if matches(pod, selector)]
 
+    def named(self, key: str) -> list[JsonObject]:
+        """Objects of `job/NAME`, `group/NAME` (also of the vcjob of that name), `pod/NAME`, `queue/NAME`, `node/NAME`."""
+        kind, _, name = key.partition("/")
+        of_kind = {
+            "job": self.jobs,
+            "group": self.groups,
+            "pod": self.pods,
+            "queue": self.queues,
+            "node": self.nodes,
+        }
+        return [obj for obj in of_kind[kind] if belongs(obj, name)]
 
-async def observe(client: KubeClient, evicted: Sequence[tuple[str, str]]) -> Observed:
+
+async def observe(
+    client: KubeClient,
+    evicted: Sequence[tuple[str, str]],
+    others: Iterable[Resource] = (),
+    metrics: str = "",
+) -> Observed:
     """List everything that expectations read."""
     pages = [(await client.list(each)).items for each in (PODS, PODGROUPS, JOBS, QUEUES, NODES, EVENTS)]
     pods, groups, jobs, queues, nodes, events = (sorted(page, key=_key) for page in pages)
-    return Observed(pods, groups, jobs, queues, nodes, events, tuple(evicted))
+    more = {each: sorted((await client.list(each)).items, key=_key) for each in others}
+    return Observed(pods, groups, jobs, queues, nodes, events, tuple(evicted), more, metrics)
 
 
 def _key(obj: JsonObject) -> tuple[str, str]:
@@ -58,6 +79,12 @@ def matches(pod: JsonObject, selector: str) -> bool:
         or annotations.get(GROUP_NAME) == selector
         or fnmatchcase(text(pod, "metadata", "name"), selector)
     )
+
+
+def group_of(pod: JsonObject) -> str:
+    """The vcjob of a pod, else its PodGroup, else nothing."""
+    labels, annotations = field(pod, "metadata", "labels"), field(pod, "metadata", "annotations")
+    return text(labels, JOB_NAME) or text(annotations, GROUP_NAME)
 
 
 def belongs(obj: JsonObject, name: str) -> bool:

@@ -1,20 +1,25 @@
 """The scenario file format: what a cluster holds, what happens to it, what must hold. `docs/scenarios.md` is its manual.
 
-A file is YAML with one document a scenario. Reading it checks every key; running it is `vcray.sim.runner`'s part.
+These are the models; `vcray.sim.reading` makes them from a file, `vcray.sim.runner` runs them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+import re
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, field_validator
 
 from vcray.api.meta import JsonObject
-from vcray.errors import InputError, Problem, did_you_mean
+from vcray.api.resources import resolve
+from vcray.errors import did_you_mean
 from vcray.sim.configurations import CONFIGURATIONS
+
+COMPARISON = re.compile(r"(?P<sign>>=|<=|!=|>|<|)(?P<number>\d+(?:\.\d+)?)|(?P<low>\d+)\.\.(?P<high>\d+)")
+"""`3`, `>=2`, `<5`, `!=0`, `2..3`, without blanks."""
+
+OBJECT_KINDS = ("job", "group", "pod", "queue", "node")
 
 
 class _Part(BaseModel):
@@ -22,6 +27,88 @@ class _Part(BaseModel):
 
 
 ShortMap = dict[str, JsonValue]
+
+
+def _count(value: object) -> object:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and COMPARISON.fullmatch(value.replace(" ", "")):
+        return value
+    raise ValueError(f"expected a number or a comparison such as '>=2', '<5' or '2..3', got {value!r}")
+
+
+def _count_or_none(value: object) -> object:
+    return None if value is None else _count(value)
+
+
+def _on_node(value: object) -> object:
+    if isinstance(value, list):
+        if not all(isinstance(each, str) for each in value):
+            raise ValueError("expected a list of pod names")
+        return value
+    return {key: _count(each) for key, each in value.items()} if isinstance(value, dict) else _count(value)
+
+
+def _evicted(value: object) -> object:
+    return {key: _count(each) for key, each in value.items()} if isinstance(value, dict) else _count(value)
+
+
+def _words(value: object) -> object:
+    if isinstance(value, str) or (isinstance(value, list) and all(isinstance(each, str) for each in value)):
+        return value
+    raise ValueError(f"expected a phase or a list of phases, got {value!r}")
+
+
+def _named(value: str) -> str:
+    kind, slash, name = value.partition("/")
+    if kind not in OBJECT_KINDS or not slash or not name:
+        kinds = ", ".join(f"{each}/NAME" for each in OBJECT_KINDS)
+        raise ValueError(f"'{value}' is none of {kinds}")
+    return value
+
+
+def _condition(value: str) -> str:
+    target, colon, kind = value.rpartition(":")
+    if not colon or not kind:
+        raise ValueError(f"'{value}' is not of the form KIND/NAME:CONDITION")
+    _named(target)
+    return value
+
+
+def _about(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z*?]+/.+", value):
+        raise ValueError(f"'{value}' is not of the form KIND/NAME, such as pod/web-*")
+    return value
+
+
+def _kind(value: str) -> str:
+    if resolve(value) is None:
+        raise ValueError(f"unknown kind '{value}'")
+    return value
+
+
+def _duration(value: str) -> str:
+    seconds(value)
+    return value
+
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def seconds(spelled: str) -> float:
+    """Seconds of `500ms`, `10s`, `1m30s`. ValueError for anything else."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h)", spelled)
+    if not parts or "".join(number + unit for number, unit in parts) != spelled:
+        raise ValueError(f"'{spelled}' is not a duration such as 500ms, 10s, 1m30s")
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+Count = Annotated[int | str, BeforeValidator(_count)]
+"""A number, or a comparison such as `>=2`, `<5`, `2..3`."""
+
+Kind = Annotated[str, AfterValidator(_kind)]
+Named = Annotated[str, AfterValidator(_named)]
+"""`job/NAME`, `group/NAME`, `pod/NAME`, `queue/NAME`, `node/NAME`; NAME may hold globs."""
 
 
 class Objects(_Part):
@@ -37,24 +124,20 @@ class Objects(_Part):
     namespace: str | None = None
 
 
-Count = int | str
-"""A number, or a comparison such as `>=2`, `<5`, `2..3`."""
-
-
 class EventExpectation(_Part):
     """An event that must have been seen: on `kind/name` (globs), with this reason, its message matching the glob."""
 
-    on: str
+    on: Annotated[str, AfterValidator(_about)]
     reason: str
     type: Literal["Normal", "Warning"] | None = None
     message: str = "*"
 
 
 class ObjectExpectation(_Part):
-    """An object that must exist (or not) and hold the given fields; lists and scalars are compared whole, maps by the keys
-    that are given; null means absent."""
+    """An object that must exist (or not) and hold the given fields; scalars and lists are compared whole, maps by the keys
+    that are given (a list by index: `'0'`); null means absent."""
 
-    kind: str
+    kind: Kind
     name: str
     namespace: str = "default"
     exists: bool = True
@@ -70,28 +153,29 @@ class Expectations(_Part):
     pods: dict[str, Count] = {}
     succeeded: dict[str, Count] = {}
     failed: dict[str, Count] = {}
-    nodes: dict[str, Count | list[str] | dict[str, Count]] = {}
-    phases: dict[str, str | list[str]] = {}
-    conditions: dict[str, str] = {}
-    evicted: Count | dict[str, Count] | None = None
+    nodes: dict[str, Annotated[int | str | list[str] | dict[str, int | str], BeforeValidator(_on_node)]] = {}
+    phases: dict[Named, Annotated[str | list[str], BeforeValidator(_words)]] = {}
+    conditions: dict[Annotated[str, AfterValidator(_condition)], str] = {}
+    evicted: Annotated[int | str | dict[str, int | str] | None, BeforeValidator(_evicted)] = None
     events: list[EventExpectation] = []
     no_events: list[EventExpectation] = []
     objects: list[ObjectExpectation] = []
     queues: dict[str, JsonObject] = {}
-    messages: dict[str, str] = {}
+    messages: dict[Named, str] = {}
+    metrics: dict[str, Annotated[int | str | None, BeforeValidator(_count_or_none)]] = {}
 
 
 class Finish(_Part):
-    """Let pods end: those that match the selector, with an exit code (0 succeeds)."""
+    """Let pods end: those on a node that match the selector, with an exit code (0 succeeds)."""
 
     pods: str
-    code: int = 0
+    code: Annotated[int, Field(ge=0, le=255)] = 0
 
 
 class Target(_Part):
-    """One object."""
+    """One object, or with globs in its name several."""
 
-    kind: str
+    kind: Kind
     name: str
     namespace: str = "default"
 
@@ -104,14 +188,30 @@ class PatchStep(Target):
     delay_event: bool = False
 
 
+class OverwriteStep(Target):
+    """A merge into a stored object past defaults and checks: what an older version may have left there."""
+
+    patch: JsonObject
+
+
+class Refused(_Part):
+    """A create, patch or delete that the API server must refuse, with a message matching the glob."""
+
+    create: Objects | None = None
+    patch: PatchStep | None = None
+    delete: Target | None = None
+    message: str = "*"
+
+
 class Kubelet(_Part):
     """How the simulated kubelet treats pods that match the selector: they never start, or stop only after some cycles,
-    or succeed when told to stop."""
+    or succeed when told to stop; an evicted pod that nobody owns comes back Pending unless `replace` is false."""
 
     pods: str
     start: bool = True
-    stop_cycles: int = 1
+    stop_cycles: Annotated[int, Field(ge=1)] = 1
     on_stop: Literal["gone", "succeed"] = "gone"
+    replace: bool = True
 
 
 class CommandStep(_Part):
@@ -129,6 +229,8 @@ class Step(_Part):
     create: Objects | None = None
     delete: Target | None = None
     patch: PatchStep | None = None
+    overwrite: OverwriteStep | None = None
+    refused: Refused | None = None
     finish: Finish | None = None
     node_down: str | None = None
     node_up: str | None = None
@@ -142,14 +244,23 @@ class Step(_Part):
     hold: Target | None = None
     release: Target | None = None
     cycles: Annotated[int, Field(ge=1, le=1000)] | None = None
-    settle: bool | None = None
-    advance: str | None = None
+    settle: Literal[True] | None = None
+    advance: Annotated[str, AfterValidator(_duration)] | None = None
     expect: Expectations | None = None
 
     @property
     def verb(self) -> str:
         """The key that is given."""
         return next(name for name in type(self).model_fields if name in self.model_fields_set)
+
+
+def _one_key(step: object) -> object:
+    if isinstance(step, dict) and len(step) != 1:
+        given = ", ".join(map(str, step)) or "none"
+        raise ValueError(f"a step has exactly one key, got {given}")
+    if isinstance(step, dict) and None in step.values():
+        raise ValueError(f"'{next(iter(step))}' says nothing; give it a value")
+    return step
 
 
 class Scenario(_Part):
@@ -175,11 +286,16 @@ class Scenario(_Part):
     @field_validator("steps", mode="before")
     @classmethod
     def _bare_words(cls, value: object) -> object:
-        return (
-            [{each: True} if each == "settle" else each for each in value]
-            if isinstance(value, list)
-            else value
-        )
+        if not isinstance(value, list):
+            return value
+        return [{each: True} if each == "settle" else _one_key(each) for each in value]
+
+    @field_validator("never")
+    @classmethod
+    def _positive(cls, value: Expectations | None) -> Expectations | None:
+        if value is not None and value.no_events:
+            raise ValueError("say `events` under never; no_events belongs under expect")
+        return value
 
     @property
     def scheduler_conf(self) -> str:
@@ -189,74 +305,3 @@ class Scenario(_Part):
             if isinstance(self.config, str)
             else yaml.safe_dump(self.config, sort_keys=False)
         )
-
-
-def load(path: Path) -> list[Scenario]:
-    """The scenarios of a file. InputError with every fault: file, path inside it, what is wrong."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(Problem("VC0503", str(path), f"cannot be read: {reason}")) from error
-    return list(parse(text, str(path)))
-
-
-def parse(text: str, where: str) -> Iterator[Scenario]:
-    """The scenarios of a text; `where` names it in errors."""
-    try:
-        documents = [each for each in yaml.safe_load_all(text) if each is not None]
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or "not YAML"
-        raise InputError(Problem("VC0301", f"{where}{line}", str(problem))) from error
-    if not documents:
-        raise InputError(Problem("VC0301", where, "the file holds no scenario"))
-    for number, document in enumerate(documents):
-        place = where if len(documents) == 1 else f"{where}[{number}]"
-        if not isinstance(document, dict):
-            raise InputError(Problem("VC0302", place, "a scenario is a map with name, given, steps, expect"))
-        yield _validated(document, place)
-
-
-def _validated(document: JsonObject, where: str) -> Scenario:
-    try:
-        scenario = Scenario.model_validate(document)
-    except ValidationError as error:
-        raise InputError(_problem(where, each) for each in error.errors()) from error
-    for index, step in enumerate(scenario.steps):
-        if len(step.model_fields_set) != 1:
-            given = ", ".join(sorted(step.model_fields_set)) or "none"
-            raise InputError(
-                Problem("VC0302", f"{where}: steps[{index}]", f"a step has exactly one key, got {given}")
-            )
-    return scenario
-
-
-def _problem(where: str, error: object) -> Problem:
-    assert isinstance(error, dict)
-    path = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in error["loc"]).lstrip(".")
-    message = str(error["msg"]).removeprefix("Value error, ")
-    if error["type"] == "extra_forbidden":
-        known = _known_keys(error["loc"][:-1])
-        message = f"unknown key '{error['loc'][-1]}'{did_you_mean(str(error['loc'][-1]), known)}"
-    return Problem("VC0302", f"{where}: {path}", message)
-
-
-def _known_keys(path: tuple[str | int, ...]) -> list[str]:
-    model: type[BaseModel] = Scenario
-    for key in path:
-        if isinstance(key, int):
-            continue
-        field = model.model_fields.get(key)
-        if field is None:
-            return []
-        found = [
-            each
-            for each in (field.annotation, *getattr(field.annotation, "__args__", ()))
-            if isinstance(each, type) and issubclass(each, BaseModel)
-        ]
-        if not found:
-            return []
-        model = found[0]
-    return list(model.model_fields)

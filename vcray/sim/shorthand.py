@@ -55,6 +55,7 @@ def node(name: str, spec: str | Mapping[str, JsonValue], where: str) -> JsonObje
         allocatable.update(amounts(str(size), f"{where}.size"))
     allocatable.update({key: str(value) for key, value in _map(given, "resources").items()})
     ready = given.get("ready", True)
+    taints = [*_list(given, "taints", where), *([] if ready else [NOT_READY])]
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -65,7 +66,7 @@ def node(name: str, spec: str | Mapping[str, JsonValue], where: str) -> JsonObje
         },
         "spec": {
             **({"unschedulable": True} if given.get("cordoned") else {}),
-            **({"taints": given["taints"]} if "taints" in given else {}),
+            **({"taints": taints} if taints else {}),
         },
         "status": {
             "allocatable": allocatable,
@@ -78,8 +79,11 @@ def node(name: str, spec: str | Mapping[str, JsonValue], where: str) -> JsonObje
 _POD_KEYS = {
     "size", "count", "group", "node", "nodeSelector", "priority", "ports", "claims", "role", "labels",
     "annotations", "scheduler", "queue", "affinity", "tolerations", "gates", "init", "limits", "spread",
-    "namespace", "owner", "grace", "preemptable", "overhead", "resources", "initContainers",
+    "namespace", "grace", "overhead", "resources", "initContainers", "env", "spec",
 }  # fmt: skip
+
+NOT_READY: JsonObject = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+"""The taint that Kubernetes' node lifecycle controller puts on a node that is not Ready."""
 
 
 def pods(name: str, spec: str | Mapping[str, JsonValue] | None, where: str) -> Iterator[JsonObject]:
@@ -88,9 +92,13 @@ def pods(name: str, spec: str | Mapping[str, JsonValue] | None, where: str) -> I
     _only(given, _POD_KEYS, where)
     count = given.get("count")
     if isinstance(size := given.get("size"), str) and "x" in size:
-        count, _, _ = counted(size, f"{where}.size")
+        count, _, least = counted(size, f"{where}.size")
+        if least is not None or "count" in given:
+            raise InputError(
+                Problem("VC0302", where, "pods have one count and no minimum; a group has `min`")
+            )
         given["size"] = size.split("x", 1)[1].strip()
-    for index in range(int(str(count)) if count is not None else 1):
+    for index in range(number(count, f"{where}.count") if count is not None else 1):
         yield _pod(name if count is None else f"{name}-{index}", given, where)
 
 
@@ -115,9 +123,12 @@ def _pod(name: str, given: Mapping[str, JsonValue], where: str) -> JsonObject:
 def pod_spec(given: Mapping[str, JsonValue], where: str) -> JsonObject:
     """The spec of a pod from a map of short forms."""
     container: JsonObject = {"name": "main", "image": "busybox", "resources": _resources(given, where)}
-    ports = given.get("ports")
-    if isinstance(ports, list):
-        container["ports"] = [{"containerPort": port, "hostPort": port} for port in ports]
+    if "ports" in given:
+        container["ports"] = [
+            {"containerPort": port, "hostPort": port} for port in _list(given, "ports", where)
+        ]
+    if "env" in given:
+        container["env"] = [{"name": name, "value": value} for name, value in _strings(given, "env").items()]
     spec: JsonObject = {
         "schedulerName": str(given.get("scheduler", "volcano")),
         "restartPolicy": "Never",
@@ -131,13 +142,11 @@ def pod_spec(given: Mapping[str, JsonValue], where: str) -> JsonObject:
     if "node" in given:
         spec["nodeName"] = given["node"]
     if "gates" in given:
-        gates = given["gates"]
-        spec["schedulingGates"] = [{"name": gate} for gate in gates] if isinstance(gates, list) else []
+        spec["schedulingGates"] = [{"name": gate} for gate in _list(given, "gates", where)]
     if "claims" in given:
-        claims = given["claims"]
         spec["volumes"] = [
             {"name": f"claim-{index}", "persistentVolumeClaim": {"claimName": claim}}
-            for index, claim in enumerate(claims if isinstance(claims, list) else [claims])
+            for index, claim in enumerate(_list(given, "claims", where))
         ]
     for key, field in (("grace", "terminationGracePeriodSeconds"), ("spread", "topologySpreadConstraints")):
         if key in given:
@@ -145,7 +154,7 @@ def pod_spec(given: Mapping[str, JsonValue], where: str) -> JsonObject:
     for key in ("nodeSelector", "affinity", "tolerations", "initContainers", "overhead"):
         if key in given:
             spec[key] = given[key]
-    return spec
+    return _merged(spec, _map(given, "spec"))
 
 
 def _resources(given: Mapping[str, JsonValue], where: str) -> JsonObject:
@@ -180,7 +189,7 @@ def job(name: str, spec: str | Mapping[str, JsonValue], where: str) -> JsonObjec
             body[names.get(key, key)] = given[key]
     if "priority" in given:
         body["priorityClassName"] = priority_class_name(given["priority"])
-    body.update(_map(given, "spec"))
+    body = _merged(body, _map(given, "spec"))
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
@@ -229,10 +238,10 @@ def group(name: str, spec: int | Mapping[str, JsonValue], where: str) -> JsonObj
     if "roles" in given:
         body["minTaskMember"] = given["roles"]
     if "resources" in given:
-        body["minResources"] = dict(amounts(str(given["resources"]), f"{where}.resources"))
+        body["minResources"] = _amounts_or_map(given, "resources", where)
     if "priority" in given:
         body["priorityClassName"] = priority_class_name(given["priority"])
-    body.update(_map(given, "spec"))
+    body = _merged(body, _map(given, "spec"))
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",
@@ -259,12 +268,9 @@ def queue(name: str, spec: Mapping[str, JsonValue] | None, where: str) -> JsonOb
         key: given[key] for key in ("weight", "priority", "parent", "reclaimable") if key in given
     }
     for key in sorted(amounts_keys & set(given)):
-        value = given[key]
-        listed: JsonObject = (
-            dict(amounts(value, f"{where}.{key}")) if isinstance(value, str) else _map(given, key)
-        )
+        listed = _amounts_or_map(given, key, where)
         body[key] = {"resource": listed} if key == "guarantee" else listed
-    body.update(_map(given, "spec"))
+    body = _merged(body, _map(given, "spec"))
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "Queue",
@@ -276,6 +282,8 @@ def queue(name: str, spec: Mapping[str, JsonValue] | None, where: str) -> JsonOb
 
 def priority_class_name(priority: JsonValue) -> str:
     """The PriorityClass of a scenario's `priority`: a number has one of its own (`priority-100`), a name is taken."""
+    if isinstance(priority, bool) or not isinstance(priority, int | str):
+        raise InputError(Problem("VC0302", "priority", f"expected a number or a name, got {priority!r}"))
     return f"priority-{priority}" if isinstance(priority, int) else str(priority)
 
 
@@ -296,6 +304,34 @@ def _only(given: Mapping[str, JsonValue], known: set[str], where: str) -> None:
             raise InputError(
                 Problem("VC0302", f"{where}.{key}", f"unknown key '{key}'{did_you_mean(key, known)}")
             )
+
+
+def number(value: JsonValue, where: str) -> int:
+    """A whole number. InputError VC0302 for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(Problem("VC0302", where, f"expected a number, got {value!r}"))
+    return value
+
+
+def _amounts_or_map(given: Mapping[str, JsonValue], key: str, where: str) -> JsonObject:
+    value = given[key]
+    return dict(amounts(value, f"{where}.{key}")) if isinstance(value, str) else _map(given, key)
+
+
+def _merged(old: JsonObject, more: JsonObject) -> JsonObject:
+    """`more` over `old`: maps key by key, all else whole."""
+    made = dict(old)
+    for key, value in more.items():
+        below = made.get(key)
+        made[key] = _merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return made
+
+
+def _list(given: Mapping[str, JsonValue], key: str, where: str) -> list[JsonValue]:
+    value = given.get(key)
+    if value is None or isinstance(value, list):
+        return value or []
+    raise InputError(Problem("VC0302", f"{where}.{key}", f"expected a list, got {value!r}"))
 
 
 def _map(given: Mapping[str, JsonValue], key: str) -> JsonObject:

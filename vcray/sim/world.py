@@ -7,18 +7,24 @@ from typing import Protocol
 
 from vcray.actors.local_runtime import ActiveTransport, Activity
 from vcray.actors.timekeeping import VirtualTime
+from vcray.api.meta import JsonObject
 from vcray.api.resources import Resource
 from vcray.cluster.inprocess import InProcessTransport
+from vcray.cluster.patches import merge
 from vcray.cluster.store import Store
 from vcray.core.decisions import Decisions
 from vcray.kube.client import KubeClient
 from vcray.kube.transport import Transport
+from vcray.metrics import Metrics
 from vcray.sim.kubelet import ScenarioKubelet
 from vcray.sim.scenario import Kubelet
 
 
 class ControlPlane(Protocol):
     """What the world needs of a control plane in manual mode; the composition root supplies it."""
+
+    @property
+    def metrics(self) -> Metrics: ...
 
     async def start(self) -> None: ...
     async def stop(self) -> None: ...
@@ -100,6 +106,16 @@ class World:
     async def finish(self, namespace: str, name: str, code: int) -> None:
         await self._kubelet.finish(namespace, name, code)
         await self.rest()
+
+    async def overwrite(self, resource: Resource, namespace: str, name: str, patch: JsonObject) -> None:
+        record = self.store.read(resource, namespace, name)
+        merged = merge(record.decode(), patch)
+        assert isinstance(merged, dict)
+        self.store.storage.put(resource, merged)
+        await self.rest()
+
+    def metrics(self) -> str:
+        return self.plane.metrics.expose().decode()
 
     def version(self) -> int:
         return self.store.storage.version
