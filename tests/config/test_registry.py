@@ -93,7 +93,7 @@ def test_arguments_of_actions_are_checked() -> None:
         "VC0108 configurations[allocate].arguments.predicateErrorCacheEnable: "
         "must be true or false, got 3; the default is kept",
         "VC0108 configurations[allocate].arguments.predicateErorCacheEnable: unknown argument "
-        "'predicateErorCacheEnable'; did you mean 'predicateErrorCacheEnable'?; it has no effect",
+        "'predicateErorCacheEnable' has no effect; did you mean 'predicateErrorCacheEnable'?",
     ]
 
 

@@ -42,7 +42,7 @@ class Args(BaseModel):
             family = next((kind for prefix, kind in cls.families.items() if key.startswith(prefix)), None)
             kind = known.get(key, family)
             if kind is None:
-                what = f"unknown argument '{key}'{did_you_mean(key, known)}; it has no effect"
+                what = f"unknown argument '{key}' has no effect{did_you_mean(key, known)}"
                 problems.append(Problem("VC0108", f"{where}.{key}", what))
                 continue
             accepted = value if kind is object else _accept(kind, value)
