@@ -257,3 +257,23 @@ def test_ties_are_ranked_by_seed_and_name_alone() -> None:
     other = _cache(node("c"), node("a"), node("b"))
     for seed in (0, 1, -5):
         assert np.array_equal(few.snapshot(0.0, seed).nodes.tie, other.snapshot(0.0, seed).nodes.tie)
+
+
+def test_names_of_jobs_long_gone_are_forgotten() -> None:
+    cache = _cache(node("n1"), queue("default"), *gang("stays", 2, cpu=1))
+    before = canonical(cache.snapshot())
+    for turn in range(20):
+        passing = [
+            item
+            for number in range(turn * 500, turn * 500 + 500)
+            for item in (
+                podgroup(f"job-{number}"),
+                pod(f"pod-{number}", group=f"job-{number}", claims=[f"c-{number}"]),
+            )
+        ]
+        _apply(cache, *passing)
+        _apply(cache, *passing, kind="DELETED")
+    assert canonical(cache.snapshot()) == before
+    state = cache.merge._state
+    assert len(state.strings) + state.resolver.numbered() < 8192 + 1600
+    assert len(state.resolver.labels) < 1000

@@ -60,6 +60,10 @@ class Assumptions:
         key = self._key_of.get(uid)
         return self._by_key[key] if key is not None else None
 
+    def hidden(self) -> list[Int]:
+        """The hidden columns of all placements, to be numbered anew in place."""
+        return [item.hidden for item in self._by_key.values()]
+
     def overdue(self, now: float) -> list[Assumption]:
         """Placements whose time is up, in the order of their keys."""
         found = [item for item in self._by_key.values() if item.deadline <= now]

@@ -82,7 +82,9 @@ class LabelSets:
             mapping = self._items[number][1]
             for key, by_value in self._index.items():
                 if key in mapping:
-                    by_value[mapping[key]].pop(number, None)
+                    del by_value[mapping[key]][number]
+                    if not by_value[mapping[key]]:
+                        del by_value[mapping[key]]
             self._free.append(number)
 
     def selected(

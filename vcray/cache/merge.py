@@ -13,6 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from vcray.cache.assume import ASSUMED_S
+from vcray.cache.compaction import compact, is_due
 from vcray.cache.delta import Delta
 from vcray.cache.freeze import freeze
 from vcray.cache.intake import ClusterIntake, NodeIntake
@@ -47,6 +48,8 @@ class Merge:
         self._nodes.take(delta)
         self._pods.take(delta)
         self._settle()
+        if is_due(self._state):
+            self.compact()
 
     def assume(self, commits: Iterable[Commit], now: float) -> None:
         """Count decided placements: their tasks are Binding on their node until confirmed, forgotten or expired."""
@@ -75,9 +78,16 @@ class Merge:
 
     def rebuild(self) -> None:
         """Make all that is derived anew from the columns: shapes, selectors, sums, tables. The oracle of `apply`."""
-        state = self._state
-        state.restart(ResourceSpace.of(self._resources()))
-        self._settle({task: np.arange(len(table)) for task, table in state.tables.items()})
+        self._state.restart(ResourceSpace.of(self._resources()))
+        self._settle(self._all_rows())
+
+    def compact(self) -> None:
+        """Forget the names of what is gone, then rebuild. Done by itself when such names outweigh the present."""
+        compact(self._state, self._pods.hidden())
+        self.rebuild()
+
+    def _all_rows(self) -> Rows:
+        return {task: np.arange(len(table)) for task, table in self._state.tables.items()}
 
     def _resources(self) -> set[str]:
         state = self._state
@@ -98,7 +108,7 @@ class Merge:
         state = self._state
         if state.new_resources:
             state.restart(ResourceSpace.of((*state.space.names, *state.new_resources)))
-            rows = {task: np.arange(len(table)) for task, table in state.tables.items()}
+            rows = self._all_rows()
         renumber = state.renumber
         if renumber:
             state.number_nodes()

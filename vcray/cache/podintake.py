@@ -122,6 +122,10 @@ class PodIntake:
 
     # placements in flight
 
+    def hidden(self) -> list[Int]:
+        """Columns that lie under placements in flight."""
+        return self._assumptions.hidden()
+
     def _overlay(self, key: str, uid: str, values: Int, column: int) -> None:
         """A pod with a placement in flight was told of anew: the placement goes on unless the watch knows better."""
         found = self._assumptions.get(key)

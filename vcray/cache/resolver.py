@@ -119,6 +119,30 @@ class Resolver:
         self._selector = {}
         self.recheck_claims(range(len(self.claims)))
 
+    def numbered(self) -> int:
+        """How many things have numbers, whether or not a pod has them still."""
+        return sum(
+            map(
+                len,
+                (
+                    self.claims,
+                    self.holds,
+                    self.spreads,
+                    self.labels.matches,
+                    self.forms.numbers,
+                    self._selector,
+                ),
+            )
+        )
+
+    def forget_numbers(self) -> tuple[list[NamespacedClaims], list[PodForm]]:
+        """Start all numbers but those of label sets anew; the claim sets and forms that had numbers."""
+        claims, forms = self.claims.values, self.forms.numbers.values
+        self.forms = Forms()
+        self.claims, self.holds, self.spreads = Interner([("", ())]), Interner([""]), Interner([()])
+        self.hold_of, self.claims_at = np.zeros(64, np.int64), {}
+        return claims, forms
+
     # facts of the cluster
 
     def add_claims(self, claims: Iterable[NamespacedClaims]) -> Int:

@@ -16,7 +16,7 @@ from vcray.cache.interning import Interner, grown
 from vcray.cache.jobcolumns import JobColumns
 from vcray.cache.knowledge import Knowledge
 from vcray.cache.nodecolumns import NodeColumns
-from vcray.cache.podcolumns import HELD, LEAVING, SHAPE, PodColumns
+from vcray.cache.podcolumns import HELD, LEAVING, SHAPE, SPREAD, PodColumns
 from vcray.cache.resolver import Moves, Resolver
 from vcray.cache.rows import GroupRow
 from vcray.cache.sums import NodeSums, Placed
@@ -135,7 +135,7 @@ class State:
         for table in self.tables.values():
             size = len(table)
             table.data[SHAPE, :size] = table.data[HELD, :size] = -1
-            table.data[LEAVING, :size] = 0
+            table.data[LEAVING, :size] = table.data[SPREAD, :size] = 0
         self.renumber = True
         self.frozen = Frozen()
 

@@ -1,4 +1,4 @@
-"""Rows -> snapshot, all at once: the plain way, and the oracle of the incremental one.
+"""Rows -> snapshot, all at once and plainly: the oracle of the incremental merge.
 
 Every table is made from rows alone, in name order, so that the answer cannot depend on history.
 """
