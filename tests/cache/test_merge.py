@@ -259,13 +259,14 @@ def test_ties_are_ranked_by_seed_and_name_alone() -> None:
         assert np.array_equal(few.snapshot(0.0, seed).nodes.tie, other.snapshot(0.0, seed).nodes.tie)
 
 
-def test_names_of_jobs_long_gone_are_forgotten() -> None:
+def test_names_of_jobs_long_gone_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vcray.cache.compaction.SPARE", 100)
     cache = _cache(node("n1"), queue("default"), *gang("stays", 2, cpu=1))
     before = canonical(cache.snapshot())
     for turn in range(20):
         passing = [
             item
-            for number in range(turn * 500, turn * 500 + 500)
+            for number in range(turn * 20, turn * 20 + 20)
             for item in (
                 podgroup(f"job-{number}"),
                 pod(f"pod-{number}", group=f"job-{number}", claims=[f"c-{number}"]),
@@ -275,5 +276,5 @@ def test_names_of_jobs_long_gone_are_forgotten() -> None:
         _apply(cache, *passing, kind="DELETED")
     assert canonical(cache.snapshot()) == before
     state = cache.merge._state
-    assert len(state.strings) + state.resolver.numbered() < 8192 + 1600
-    assert len(state.resolver.labels) < 1000
+    assert len(state.strings) + state.resolver.numbered() < 100 + 4 * 60
+    assert len(state.resolver.labels) < 60

@@ -8,7 +8,7 @@ nobody reads any more: both are followed up before the batch ends, so the state 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -121,19 +121,15 @@ class Resolver:
 
     def numbered(self) -> int:
         """How many things have numbers, whether or not a pod has them still."""
-        return sum(
-            map(
-                len,
-                (
-                    self.claims,
-                    self.holds,
-                    self.spreads,
-                    self.labels.matches,
-                    self.forms.numbers,
-                    self._selector,
-                ),
-            )
+        tables: tuple[Sized, ...] = (
+            self.claims,
+            self.holds,
+            self.spreads,
+            self.labels.matches,
+            self.forms.numbers,
+            self._selector,
         )
+        return sum(len(table) for table in tables)
 
     def forget_numbers(self) -> tuple[list[NamespacedClaims], list[PodForm]]:
         """Start all numbers but those of label sets anew; the claim sets and forms that had numbers."""
