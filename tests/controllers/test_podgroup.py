@@ -74,6 +74,7 @@ def test_pods_of_others_are_left_alone() -> None:
     member = pod("member")
     raw.table(member, "metadata")["annotations"] = {GROUP: "mine"}
 
+    w.put(PODGROUPS, {"metadata": {"name": "mine", "namespace": "ns"}, "spec": {}})
     w.put(PODS, foreign)
     w.put(PODS, member)
     w.settle()

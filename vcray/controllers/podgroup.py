@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from vcray.api import names
@@ -26,10 +26,12 @@ from vcray.api.resources import (
 )
 from vcray.controllers import raw
 from vcray.controllers.base import (
+    Again,
     Change,
     Create,
     Delete,
     Effects,
+    Emit,
     Patch,
     Read,
     ReconcileError,
@@ -73,6 +75,24 @@ class DropGroup:
         return f"{self.namespace}/{self.group}"
 
 
+@dataclass(frozen=True, slots=True)
+class MissingGroup:
+    """A pod names a group that is not there; told once it has not come after a while."""
+
+    namespace: str
+    pod: str
+    group: str
+    waited: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.pod}"
+
+
+GRACE_S: Final = 2.0
+"""Pods and their group may be created in any order: seconds before a missing group is told."""
+
+
 class PodGroupController:
     """Makes PodGroups for pods without one. `scheduler_names` are ours; `inherit` reads the owners' annotations."""
 
@@ -97,6 +117,9 @@ class PodGroupController:
         if change.resource == PODS:
             if len(one_object_each(change)) > 1 or (change.old is None and self._wants_group(item)):
                 return (GroupPod(raw.namespace(item), raw.name(item), group_name(item)),)
+            if change.old is None and self._lacks_group(item, seen):
+                group = raw.annotation(item, names.GROUP_NAME)
+                return (MissingGroup(raw.namespace(item), raw.name(item), group),)
         elif change.resource in (REPLICASETS, STATEFULSETS) and _is_empty(item):
             group = f"{names.PODGROUP_PREFIX}{raw.uid(item)}"
             return (DropGroup(raw.namespace(item), raw.name(item), change.resource, group),)
@@ -106,6 +129,9 @@ class PodGroupController:
         """Create the group if it is missing, then annotate the pod; or delete the group."""
         if isinstance(request, DropGroup):
             yield from _drop(request, seen)
+            return
+        if isinstance(request, MissingGroup):
+            yield from self._tell_missing(request, seen)
             return
         assert isinstance(request, GroupPod)
         pod = seen.get(PODS, request.namespace, request.pod)
@@ -125,6 +151,23 @@ class PodGroupController:
     def gave_up(self, request: Request, seen: Seen, now: float) -> Effects:
         """Never comes: failures of this controller do not count."""
         yield from ()
+
+    def _tell_missing(self, request: MissingGroup, seen: Seen) -> Effects:
+        """Say on the pod that its group is missing (volcano-sh/volcano#604)."""
+        pod = seen.get(PODS, request.namespace, request.pod)
+        if pod is None or not self._lacks_group(pod, seen):
+            return
+        if not request.waited:
+            yield Again(GRACE_S, replace(request, waited=True))
+            return
+        message = f'PodGroup "{request.namespace}/{request.group}" not found; the pod waits until it exists'
+        yield Emit(PODS, pod, "Warning", "PodGroupNotFound", message)
+
+    def _lacks_group(self, pod: JsonObject, seen: Seen) -> bool:
+        ours = raw.text(pod, "spec", "schedulerName") in self.scheduler_names
+        group = raw.annotation(pod, names.GROUP_NAME)
+        waits = ours and bool(group) and not raw.text(pod, "spec", "nodeName")
+        return waits and seen.get(PODGROUPS, raw.namespace(pod), group) is None
 
     def _wants_group(self, pod: JsonObject) -> bool:
         ours = raw.text(pod, "spec", "schedulerName") in self.scheduler_names

@@ -40,6 +40,8 @@ def sync_job(turn: Turn, then: Follow) -> Effects:
     """Set up, create and delete pods, count, write the status if anything differs. Raises ReconcileError."""
     if turn.job.deleting:
         return
+    if find_podgroup(turn.job, turn.seen) is None and not (yield from turn.lives()):
+        return
     if turn.job.phase in ("", JobPhase.PENDING):
         yield from _initiate(turn)
     else:

@@ -11,14 +11,17 @@ from dataclasses import replace
 
 from vcray.api.meta import JsonValue
 from vcray.api.resources import JOBS
+from vcray.controllers import raw
 from vcray.controllers.base import (
     Effects,
     Emit,
     EventType,
     Outcome,
     Patch,
+    Read,
     ReconcileError,
     Seen,
+    Steps,
     UpdateStatus,
 )
 from vcray.controllers.job.status import Status, status_of, with_status
@@ -38,6 +41,14 @@ class Turn:
     def event(self, kind: EventType, reason: str, message: str) -> Effects:
         """Record an event on the job."""
         yield Emit(JOBS, self.job.raw, kind, reason, message)
+
+    def lives(self) -> Steps[bool]:
+        """Ask the server whether the job is still there: our mirror may be behind, and what is made for a dead job is
+        collected, seen to be missing and made again without end (volcano-sh/volcano#3357)."""
+        outcome = yield Read(JOBS, self.job.namespace, self.job.name)
+        if outcome.not_found:
+            return False
+        return outcome.object is None or raw.uid(outcome.object) == self.job.uid
 
     def write_status(self, status: Status) -> Effects:
         """Write the status; a job that is gone by now needs none. Raises ReconcileError."""
