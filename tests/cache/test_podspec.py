@@ -104,3 +104,20 @@ def test_claims_are_those_of_volumes_and_of_templates() -> None:
         {"name": "none", "emptyDir": {}},
     ]
     assert claims_of(to_pod(pod("a", spec={"volumes": [*volumes]}))) == (("c", False), ("a-own", True))
+
+
+def test_the_floor_counts_defaults_only_for_containers_that_state_nothing() -> None:
+    side: JsonObject = {"name": "side"}
+    both = waiting_form(to_pod(pod("a", cpu=2, memory=1)))
+    assert both.floor == (2000, 2**30)
+    bare = waiting_form(to_pod(pod("a", cpu=2)))
+    assert bare.floor == (2000, 200 * 2**20)
+    two = to_pod(
+        pod(
+            "a",
+            spec={
+                "containers": [side, {"name": "b", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]
+            },
+        )
+    )
+    assert waiting_form(two).floor == (1100, 2**30 + 200 * 2**20)

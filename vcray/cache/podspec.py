@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from vcray.api.names import CPU, MEMORY
 from vcray.api.podresources import nonzero_requests, pod_requests
 from vcray.api.wire import (
     NodeSelectorTerm,
@@ -91,9 +92,10 @@ def resident_form(pod: Pod) -> PodForm:
     """The form of a pod that has a node: only what others feel of it. Raises QuantityError.
 
     Resources, ports, required anti-affinity and preferred terms; where it wanted to go is past."""
+    requests, floor = _amounts(pod)
     return PodForm(
-        requests=tuple(sorted(pod_requests(pod).items())),
-        floor=nonzero_requests(pod),
+        requests=requests,
+        floor=floor,
         ports=_ports(pod),
         anti_affinity=_anti_affinity(pod),
         preferred=_preferred(pod),
@@ -102,7 +104,8 @@ def resident_form(pod: Pod) -> PodForm:
 
 def bare_form(pod: Pod) -> PodForm:
     """The form of a pod that neither waits nor occupies a node: its requests. Raises QuantityError."""
-    return PodForm(requests=tuple(sorted(pod_requests(pod).items())), floor=nonzero_requests(pod))
+    requests, floor = _amounts(pod)
+    return PodForm(requests=requests, floor=floor)
 
 
 def settled(form: PodForm) -> PodForm:
@@ -130,6 +133,19 @@ def claims_of(pod: Pod) -> tuple[tuple[str, bool], ...]:
         elif volume.ephemeral is not None:
             claims.append((f"{pod.metadata.name}-{volume.name}", True))
     return tuple(claims)
+
+
+def _amounts(pod: Pod) -> tuple[tuple[tuple[str, int], ...], tuple[int, int]]:
+    """Requests, and the two that scoring defaults where a container states none; mostly every container states both."""
+    requests = pod_requests(pod)
+    stated = not pod.status.conditions or all(
+        item.type != "PodResizePending" for item in pod.status.conditions
+    )
+    for container in (*pod.spec.containers, *pod.spec.init_containers):
+        asked = container.resources.requests
+        stated = stated and CPU in asked and MEMORY in asked
+    floor = (requests[CPU], requests[MEMORY]) if stated and pod.spec.containers else nonzero_requests(pod)
+    return tuple(sorted(requests.items())), floor
 
 
 def _node_term(term: NodeSelectorTerm, weight: int = 0) -> NodeTerm:
