@@ -13,7 +13,7 @@ from vcray.cluster import Store
 from vcray.cluster.deletion import DeleteOptions
 from vcray.cluster.record import Change, StoredEvent
 from vcray.cluster.storage import Storage
-from vcray.cluster.store import Selection, iterate
+from vcray.cluster.store import Selection
 from vcray.kube.errors import BadRequest, Conflict, Forbidden, Gone, NotFound
 
 POD: JsonObject = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -160,7 +160,7 @@ def test_a_chain_of_owners_falls_as_a_whole() -> None:
 
     store.delete(CONFIGMAPS, "default", "a")
 
-    assert list(iterate(store, CONFIGMAPS)) == []
+    assert list(store.storage.scan(CONFIGMAPS)) == []
 
 
 def test_an_object_with_another_living_owner_only_loses_the_reference() -> None:

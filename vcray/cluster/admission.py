@@ -6,16 +6,22 @@ The order is the API server's: prune and default, then the mutating rules, then 
 
 from __future__ import annotations
 
-from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.meta import JsonObject
 from vcray.api.resources import (
     CUSTOMRESOURCEDEFINITIONS,
+    DAEMONSETS,
+    DEPLOYMENTS,
     JOBS,
+    KUBERNETES_JOBS,
     NAMESPACES,
     NODES,
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
     PODS,
+    REPLICASETS,
+    REPLICATIONCONTROLLERS,
     SERVICES,
+    STATEFULSETS,
     Resource,
 )
 from vcray.clock import rfc3339
@@ -23,8 +29,8 @@ from vcray.cluster import refusals
 from vcray.cluster.catalog import Kind
 from vcray.cluster.defaulting import apply_defaults
 from vcray.cluster.definitions import established
-from vcray.cluster.podrules import check_pod_update
-from vcray.cluster.pods import default_pod, first_status, resolve_priority
+from vcray.cluster.podrules import check_pod_update, missing_in_pod_spec
+from vcray.cluster.pods import default_pod, default_pod_spec, first_status, resolve_priority
 from vcray.cluster.pruning import drop_nulls, prune
 from vcray.cluster.record import dig, section, text
 from vcray.cluster.storage import Storage
@@ -40,6 +46,9 @@ _FIRST_STATUS: dict[Resource, JsonObject] = {
     PERSISTENTVOLUMECLAIMS: {"phase": "Pending"},
     SERVICES: {"loadBalancer": {}},
 }
+_WITH_TEMPLATE = frozenset(
+    {DAEMONSETS, DEPLOYMENTS, KUBERNETES_JOBS, REPLICASETS, REPLICATIONCONTROLLERS, STATEFULSETS}
+)
 
 
 class Admission:
@@ -50,18 +59,28 @@ class Admission:
         self._scheduler_name = scheduler_name
 
     def shape(self, kind: Kind, obj: JsonObject) -> None:
-        """Prune and default a custom object, in place."""
+        """Prune and default a custom object, default the pod template of a workload, in place."""
         if kind.schema is not None:
             prune(obj, kind.schema)
             apply_defaults(obj, kind.schema)
             drop_nulls(obj, kind.schema)
+        elif kind.resource in _WITH_TEMPLATE:
+            template = dig(obj, "spec", "template", "spec")
+            if isinstance(template, dict):
+                default_pod_spec(template)
 
     def check(self, kind: Kind, obj: JsonObject) -> None:
-        """Validate against the schema. Raises Invalid with all causes."""
+        """Validate custom objects against their schema, pods and pod templates for what they need. Raises Invalid."""
+        causes: list[str] = []
         if kind.schema is not None:
             causes = validate(obj, kind.schema)
-            if causes:
-                raise refusals.invalid(kind.resource, text(dig(obj, "metadata", "name")), causes)
+        elif kind.resource == PODS:
+            causes = missing_in_pod_spec(section(obj, "spec"), "spec")
+        elif kind.resource in _WITH_TEMPLATE:
+            template = dig(obj, "spec", "template", "spec")
+            causes = missing_in_pod_spec(template, "spec.template.spec") if isinstance(template, dict) else []
+        if causes:
+            raise refusals.invalid(kind.resource, text(dig(obj, "metadata", "name")), causes)
 
     def on_create(self, kind: Kind, obj: JsonObject, now: float) -> JsonObject:
         """The object as it is to be stored, without its server-side metadata. Raises Invalid or Forbidden."""
@@ -93,10 +112,6 @@ class Admission:
         return obj
 
     def _new_pod(self, obj: JsonObject, now: float) -> None:
-        containers: JsonValue = dig(obj, "spec", "containers")
-        if not containers:
-            name = text(dig(obj, "metadata", "name"))
-            raise refusals.invalid(PODS, name, ["spec.containers: Required value"])
         default_pod(obj)
         resolve_priority(obj, self._storage)
         first_status(obj, rfc3339(now))

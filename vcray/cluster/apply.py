@@ -69,7 +69,7 @@ def applied(
             merged[section_name] = _merge(live.get(section_name), part, part_of(kind.structure, section_name))
     previous = owners[manager].paths if manager in owners else frozenset()
     kept = named.union(*(owned.paths for other, owned in owners.items() if other != manager))
-    for path in sorted(previous - named, key=len, reverse=True):
+    for path in sorted(previous - named, key=len):
         if not _owned(path, kept):
             remaining = _without(merged, path, kind.structure)
             merged = remaining if isinstance(remaining, dict) else {}
@@ -80,12 +80,14 @@ def applied(
 def track_update(
     kind: Kind, old: JsonObject | None, new: JsonObject, name: str, subresource: str, now: str
 ) -> None:
-    """Record in `new` who made an ordinary write. Kinds that are not tracked are so only once they were applied.
+    """Record in `new` who made an ordinary write.
+
+    From its creation, or once it was applied; an object that nobody owns a field of stays so under ordinary writes.
 
     A client may clear `managedFields` by sending an empty list; anything else that it sends there is ignored.
     """
     owners = {} if old is None else read_owners(old)
-    if not kind.tracks and not owners:
+    if not owners and (old is not None or not kind.tracks):
         new_metadata = new.get("metadata")
         if isinstance(new_metadata, dict):
             new_metadata.pop("managedFields", None)
@@ -113,26 +115,40 @@ def _merge(live: JsonValue, wanted: JsonValue, structure: JsonValue) -> JsonValu
         for name, value in wanted.items():
             result[name] = _merge(live.get(name), value, part_of(structure, name))
         return result
-    if isinstance(wanted, list) and isinstance(live, list):
-        if is_set(structure):
-            return [*live, *(item for item in wanted if item not in live)]
-        if list_keys(structure):
-            return _merge_entries(live, wanted, structure)
+    merges = is_set(structure) or bool(list_keys(structure))
+    if merges and isinstance(wanted, list) and isinstance(live, list):
+        return _merge_entries(live, wanted, structure)
     return deepcopy(wanted)
 
 
 def _merge_entries(live: list[JsonValue], wanted: list[JsonValue], structure: JsonValue) -> list[JsonValue]:
+    """Entries by key (or by value, in a set), each merged with its counterpart."""
     inner = structure.get("items") if isinstance(structure, dict) else None
-    merged = {entry_step(item, structure): item for item in live}
-    for item in wanted:
-        step = entry_step(item, structure)
-        merged[step] = _merge(merged.get(step), item, inner)
-    return list(merged.values())
+    old = {entry_step(item, structure): item for item in live}
+    new = {entry_step(item, structure): item for item in wanted}
+    merged = {**old, **{step: _merge(old.get(step), item, inner) for step, item in new.items()}}
+    return [merged[step] for step in _interleaved(list(old), list(new))]
+
+
+def _interleaved(old: list[str], new: list[str]) -> list[str]:
+    """Both orders in one: entries of the document keep its order, all others stand where they stood between those."""
+    order: list[str] = []
+    left, named = 0, set(new)
+    for step in new:
+        while left < len(old) and old[left] not in named:
+            order.append(old[left])
+            left += 1
+        order.append(step)
+        if left < len(old) and old[left] == step:
+            left += 1
+    return order + [step for step in old[left:] if step not in named]
 
 
 def _owned(path: Path, kept: FieldSet) -> bool:
-    """Whether the path or anything below it is in the set."""
-    return path in kept or any(other[: len(path)] == path for other in kept)
+    """Whether somebody owns the path. A field is owned with anything below it, an entry of a list only by itself."""
+    if path in kept or not path[-1].startswith("f:"):
+        return path in kept
+    return any(other[: len(path)] == path for other in kept)
 
 
 def _without(value: JsonValue, path: Path, structure: JsonValue) -> JsonValue:
@@ -148,6 +164,8 @@ def _without(value: JsonValue, path: Path, structure: JsonValue) -> JsonValue:
             kept[name] = below
         return kept or None
     if isinstance(value, list):
+        if len(rest) == 1 and rest[0][2:] in list_keys(structure):
+            return value  # an entry that stays keeps what tells it apart
         inner = structure.get("items") if isinstance(structure, dict) else None
         items = [
             _without(item, rest, inner) if entry_step(item, structure) == step else item for item in value

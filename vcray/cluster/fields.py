@@ -88,10 +88,10 @@ def leaves(obj: JsonObject, structure: JsonObject, sections: Iterable[str] | Non
 
 def _walk(value: JsonValue, structure: JsonValue, path: Path, found: Leaves) -> None:
     if isinstance(value, dict) and value and not is_whole_map(structure):
-        known = structure.get("properties") if isinstance(structure, dict) else None
+        of_objects = isinstance(structure, dict) and bool(structure.get("additionalProperties"))
         for name, item in value.items():
             step = (*path, f"f:{name}")
-            if isinstance(item, dict) and not (isinstance(known, dict) and name in known):
+            if of_objects and isinstance(item, dict):
                 found[step] = ""
             _walk(item, part_of(structure, name), step, found)
     elif isinstance(value, list) and value and (list_keys(structure) or is_set(structure)):
@@ -137,6 +137,11 @@ def decode(tree: JsonValue) -> FieldSet:
 
     visit(tree, ())
     return frozenset(found)
+
+
+def in_order(paths: FieldSet) -> list[Path]:
+    """The paths as messages list them: at each level the fields that end there before those that go deeper."""
+    return sorted(paths, key=lambda path: [(depth + 1 < len(path), step) for depth, step in enumerate(path)])
 
 
 def spoken(path: Path) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.cluster.fields import FieldSet, Leaves, Path, decode, encode, spoken
+from vcray.cluster.fields import FieldSet, Leaves, Path, decode, encode, in_order, spoken
 from vcray.cluster.record import dig, entries, section, text
 from vcray.kube.errors import Conflict
 
@@ -135,7 +135,7 @@ def after_apply(
 def apply_conflict(conflicts: dict[Manager, FieldSet]) -> Conflict:
     """409 with one cause for each field."""
     found: list[tuple[Manager, Path]] = [
-        (manager, path) for manager in sorted(conflicts) for path in sorted(conflicts[manager])
+        (manager, path) for manager in sorted(conflicts) for path in in_order(conflicts[manager])
     ]
     if len(found) == 1:
         manager, path = found[0]
@@ -144,7 +144,7 @@ def apply_conflict(conflicts: dict[Manager, FieldSet]) -> Conflict:
         lines = []
         for manager in sorted(conflicts):
             lines.append(f"conflicts with {manager}:")
-            lines += [f"- {spoken(path)}" for path in sorted(conflicts[manager])]
+            lines += [f"- {spoken(path)}" for path in in_order(conflicts[manager])]
         message = f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)
     causes: list[JsonValue] = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {manager}", "field": spoken(path)}

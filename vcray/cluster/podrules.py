@@ -1,4 +1,4 @@
-"""What may change in the spec of an existing pod."""
+"""What a pod must have, and what may change in the spec of an existing one."""
 
 from __future__ import annotations
 
@@ -16,6 +16,18 @@ _MESSAGE = (
 )
 _FREE = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates")
 _FREE_WHILE_GATED = ("nodeSelector", "affinity")
+
+
+def missing_in_pod_spec(spec: JsonObject, path: str) -> list[str]:
+    """Field errors for containers without name or image, and for a pod without containers."""
+    errors = []
+    if not entries(spec.get("containers")):
+        errors.append(f"{path}.containers: Required value")
+    for list_name in ("containers", "initContainers"):
+        for index, container in enumerate(entries(spec.get(list_name))):
+            missing = (name for name in ("name", "image") if not text(container.get(name)))
+            errors += [f"{path}.{list_name}[{index}].{name}: Required value" for name in missing]
+    return errors
 
 
 def check_pod_update(old: JsonObject, new: JsonObject) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -370,9 +370,3 @@ def _read_token(token: str) -> tuple[int, ObjectKey]:
         return int(document["v"]), (str(namespace), str(name))
     except (ValueError, KeyError, TypeError) as error:
         raise BadRequest(f"continue key is not valid: {error}") from error
-
-
-def iterate(store: Store, resource: Resource, namespace: str = "") -> Iterator[JsonObject]:
-    """All present objects of a resource, decoded: for tests and the simulator."""
-    for record in store.storage.scan(resource, namespace):
-        yield record.decode()

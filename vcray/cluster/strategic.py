@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.meta import JsonValue
+from vcray.cluster.fields import canonical
 from vcray.kube.errors import BadRequest
 
 _DIRECTIVE = "$patch"
@@ -63,7 +64,9 @@ def _merge_field(present: JsonValue, value: JsonValue, part: JsonValue) -> JsonV
     shape = part if isinstance(part, dict) else {}
     old = present if isinstance(present, list) else []
     if shape.get("x-kubernetes-list-type") == "set":
-        return [*old, *(deepcopy(item) for item in value if item not in old)]
+        named = {canonical(item): deepcopy(item) for item in value}
+        present_items = {canonical(item): item for item in old}
+        return [{**present_items, **named}[mark] for mark in _ordered(list(present_items), list(named))]
     keys = shape.get("x-kubernetes-list-map-keys")
     if isinstance(keys, list) and keys:
         names = [str(key) for key in keys]
@@ -78,25 +81,36 @@ def _merge_entries(
 ) -> list[JsonValue]:
     if any(isinstance(item, dict) and item.get(_DIRECTIVE) == "replace" for item in patch):
         return [deepcopy(item) for item in patch if not (isinstance(item, dict) and _DIRECTIVE in item)]
-    result = list(old)
+    before = {_mark(item, keys): item for item in old}
+    merged, named = dict(before), dict[str, None]()
     for item in patch:
         if not isinstance(item, dict):
             raise BadRequest(f"expected an object in a list merged by {', '.join(keys)}")
         if any(key not in item for key in keys):
             raise BadRequest(f"map: {item} does not contain declared merge key: {keys[0]}")
-        place = _place(result, item, keys)
+        mark = _mark(item, keys)
         if item.get(_DIRECTIVE) == "delete":
-            if place is not None:
-                del result[place]
-        elif place is None:
-            result.append(strategic_merge({}, item, structure))
+            merged.pop(mark, None)
         else:
-            result[place] = strategic_merge(result[place], item, structure)
-    return result
+            merged[mark] = strategic_merge(merged.get(mark, {}), item, structure)
+            named[mark] = None
+    return [merged[mark] for mark in _ordered(list(before), list(named)) if mark in merged]
 
 
-def _place(entries: list[JsonValue], wanted: JsonObject, keys: list[str]) -> int | None:
-    for index, entry in enumerate(entries):
-        if isinstance(entry, dict) and all(entry.get(key) == wanted[key] for key in keys):
-            return index
-    return None
+def _mark(item: JsonValue, keys: list[str]) -> str:
+    """What tells an entry apart; an entry of the stored list that lacks a key is told apart by its whole content."""
+    if isinstance(item, dict) and all(key in item for key in keys):
+        return canonical([item[key] for key in keys])
+    return canonical(item)
+
+
+def _ordered(stored: list[str], named: list[str]) -> list[str]:
+    """Entries that the patch names in its order; the others in theirs, each before those it stood before."""
+    place = {mark: index for index, mark in enumerate(stored)}
+    others = [mark for mark in stored if mark not in set(named)]
+    order: list[str] = []
+    for mark in named:
+        while others and mark in place and place[others[0]] < place[mark]:
+            order.append(others.pop(0))
+        order.append(mark)
+    return order + others

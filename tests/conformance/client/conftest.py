@@ -94,13 +94,15 @@ def _established(crd: JsonObject) -> bool:
     )
 
 
-async def _real(server: ControlPlane) -> Backend:
+async def real_backend(server: ControlPlane) -> Backend:
+    """A client and a fresh namespace on a real server."""
     client = KubeClient(await load(server.kubeconfig), "tests")
     namespace = server.create_namespace()
     return Backend(REAL, client, namespace, namespace.removeprefix("test-"), server=server)
 
 
-async def _embedded() -> Backend:
+async def embedded_backend() -> Backend:
+    """A client and a namespace on a fresh store."""
     store = Store()
     client = KubeClient(InProcessTransport(store), "tests")
     namespace = f"test-{next(_numbers)}"
@@ -115,10 +117,10 @@ BOTH = [EMBEDDED, pytest.param(REAL, marks=pytest.mark.apiserver)]
 async def backend(request: pytest.FixtureRequest) -> AsyncIterator[Backend]:
     """The server under test, without controllers."""
     if request.param == REAL:
-        made = await _real(request.getfixturevalue("apiserver"))
+        made = await real_backend(request.getfixturevalue("apiserver"))
         await _install_crds(made.client)
     else:
-        made = await _embedded()
+        made = await embedded_backend()
     yield made
     await made.client.close()
 
@@ -126,6 +128,10 @@ async def backend(request: pytest.FixtureRequest) -> AsyncIterator[Backend]:
 @pytest.fixture(params=BOTH)
 async def collecting(request: pytest.FixtureRequest) -> AsyncIterator[Backend]:
     """The server under test with a garbage collector: the real one needs kube-controller-manager for it."""
-    made = await _real(request.getfixturevalue("cluster")) if request.param == REAL else await _embedded()
+    made = (
+        await real_backend(request.getfixturevalue("cluster"))
+        if request.param == REAL
+        else await embedded_backend()
+    )
     yield made
     await made.client.close()
