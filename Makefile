@@ -26,18 +26,22 @@ demo: install ## run the main job on the embedded cluster, by itself
 kubernetes: install ## build the Kubernetes programs for the tests (needs Go; without it their tests skip aloud)
 	@$(BIN)/python tools/kubernetes/build.py || test $$? -eq 3
 
-test: install kubernetes ## all tests; those of a real kube-apiserver skip aloud without Go
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q -m "not bench and not apiserver" tests
+SLOW := oracle properties scenarios
+PLAIN := -n 2 --dist loadgroup -q -m "not bench and not apiserver"
+
+test: install kubernetes test-unit ## all tests; those of a real kube-apiserver skip aloud without Go
+	@$(BIN)/python -m pytest $(PLAIN) $(SLOW:%=tests/%)
 	@$(BIN)/python -m pytest -q -m "apiserver" tests
 	@$(BIN)/python -m pytest -q -m "bench" tests
 
-test-unit: install ## the part that needs neither server nor other programs
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup -q -m "not bench and not apiserver" tests
+test-unit: install ## the fast part: no server, no random clusters by the thousand
+	@$(BIN)/python -m pytest $(PLAIN) $(SLOW:%=--ignore tests/%) tests
 
 lint: install ## format, lint, types, layers
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@$(BIN)/mypy --explicit-package-bases -p tools.openapi -p tools.kubernetes
 	@$(BIN)/lint-imports
 
 crds: install ## write deploy/crds from the models
