@@ -293,6 +293,53 @@ async def test_a_suspect_gang_that_does_not_fit_any_more_is_taken_back(bench: Be
     assert bench.count("recovered_gangs", result="evicted") == 1
 
 
+async def test_a_gang_refused_again_is_taken_back_although_it_would_fit(bench: Bench) -> None:
+    bench.binder.answer = lambda bind: "refused" if bind.task.endswith("1") else "bound"
+    await bench.sync()
+    await bench.see(queue("default"), node("n1", cpu=4), *TRAIN)
+    await bench.advance()
+    await bench.confirm(TRAIN[1:], ["default/train-worker-0"])
+    await bench.advance()
+    await bench.advance()
+
+    assert bench.binder.binds[1:] == [["default/train-worker-1"]]
+    assert bench.binder.evictions == ["default/train-worker-0"]
+
+
+async def test_a_pod_that_is_refused_for_good_is_tried_ever_more_seldom(bench: Bench) -> None:
+    bench.binder.answer = lambda bind: "refused"
+    await bench.sync()
+    await bench.see(queue("default"), node("n1", cpu=4), *gang("cursed", 1, cpu=1))
+
+    await bench.advance(0.5)
+    assert len(bench.binder.binds) == 3
+    await bench.advance(1)
+    assert len(bench.binder.binds) == 4
+    await bench.advance(60)
+    assert 8 <= len(bench.binder.binds) <= 11
+
+    bench.binder.answer = lambda bind: "bound"
+    await bench.advance(11)
+    before = len(bench.binder.binds)
+    await bench.advance(20)
+    assert len(bench.binder.binds) == before
+
+
+async def test_a_gang_with_a_pod_on_its_way_out_is_looked_at_once_it_is_gone(bench: Bench) -> None:
+    leaving = {**TRAIN[2], "spec": {**TRAIN[2]["spec"], "nodeName": "n1"}}  # type: ignore[dict-item]
+    leaving["metadata"] = {**TRAIN[2]["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}  # type: ignore[dict-item]
+    await bench.see(queue("default"), node("n1", cpu=2), *TRAIN[:2], leaving)
+    await bench.confirm(TRAIN[1:], ["default/train-worker-0"])
+    await bench.sync()
+    await bench.advance()
+    assert bench.binder.evictions == []
+
+    await bench.see(leaving, kind="DELETED")
+    await bench.advance()
+
+    assert bench.binder.evictions == ["default/train-worker-0"]
+
+
 async def test_a_gang_found_half_bound_at_the_start_is_completed_before_others(bench: Bench) -> None:
     first = [*gang("rival", 1, cpu=1, created=-100), *TRAIN]
     await bench.see(queue("default"), node("n1", cpu=2), *first)
@@ -376,10 +423,10 @@ async def test_a_round_that_faults_is_counted_and_tried_again(
     faults = [ZeroDivisionError()]
     original = Coordinator._decide
 
-    def decide(self: Coordinator) -> tuple[Decisions, tuple[GangLimits, ...]]:
+    def decide(self: Coordinator, taken_back: frozenset[str]) -> tuple[Decisions, tuple[GangLimits, ...]]:
         if faults:
             raise faults.pop()
-        return original(self)
+        return original(self, taken_back)
 
     monkeypatch.setattr(Coordinator, "_decide", decide)
     await bench.sync()

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import replace
 from time import perf_counter
 
 from vcray.actors.gauges import RoundGauges
@@ -27,6 +28,7 @@ from vcray.actors.messages import (
     Synced,
 )
 from vcray.actors.novelty import Novelty
+from vcray.actors.refusals import Refusals
 from vcray.actors.runtime import Handle, Time
 from vcray.cache.merge import Merge
 from vcray.config.scheduler import load_scheduler_config
@@ -77,6 +79,7 @@ class Coordinator:
         self._novelty = Novelty()
         self._gauges = RoundGauges(metrics)
         self._suspects: set[str] | None = None  # None: look at every gang, as after a start
+        self._refusals = Refusals()
         self._dirty = asyncio.Event()
         self._loop: asyncio.Task[None] | None = None
         self._writes: set[asyncio.Task[None]] = set()
@@ -115,8 +118,7 @@ class Coordinator:
             if self._unsynced:
                 continue
             try:
-                await self._recover()
-                decisions, limits = self._decide()
+                decisions, limits = self._decide(await self._recover())
                 self._write(decisions, limits)
             except Exception:  # the fence: a fault in one round must not end scheduling
                 log.exception("round failed")
@@ -125,13 +127,12 @@ class Coordinator:
                 self._dirty.set()
 
     async def _manual_round(self) -> RoundDone:
-        await self._recover()
-        decisions, limits = self._decide()
+        decisions, limits = self._decide(await self._recover())
         if _something(decisions):
             await self._execute(decisions, limits)
         return RoundDone(decisions.generation, decisions)
 
-    def _decide(self) -> tuple[Decisions, tuple[GangLimits, ...]]:
+    def _decide(self, taken_back: frozenset[str]) -> tuple[Decisions, tuple[GangLimits, ...]]:
         started = perf_counter()
         snapshot = self._snapshot()
         opened = perf_counter()
@@ -140,6 +141,9 @@ class Coordinator:
         self._metrics.rounds.inc()
         self._metrics.session_latency.observe((opened - started) * 1000)
         self._metrics.decide_latency.observe((decided - opened) * 1000)
+        decisions = _without(
+            decisions, taken_back.union(filter(self._refusals.hopeless, self._suspects or ()))
+        )
         self._merge.assume(decisions.commits, self._time.now())
         self._gauges.show(snapshot, decisions)
         return self._novelty.keep(decisions), _limits(snapshot, decisions)
@@ -153,7 +157,10 @@ class Coordinator:
     def _write(self, decisions: Decisions, limits: tuple[GangLimits, ...]) -> None:
         if not _something(decisions):
             return
-        task = asyncio.create_task(self._execute(decisions, limits), name=f"writes of {decisions.generation}")
+        self._in_background(self._execute(decisions, limits), f"writes of {decisions.generation}")
+
+    def _in_background(self, work: Coroutine[object, object, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
 
@@ -166,36 +173,55 @@ class Coordinator:
 
     def _learn(self, decisions: Decisions, outcomes: Iterable[Outcome]) -> None:
         """Forget what was not bound; a gang of which only a part went out is suspect from now on."""
-        failed = [outcome for outcome in outcomes if outcome.result != "bound"]
-        if not failed:
-            return
+        waits = self._refusals.note(outcomes)
+        whole = {commit.job for commit in decisions.commits if commit.whole}
+        failed: dict[str, list[Outcome]] = {}
+        for outcome in outcomes:
+            if outcome.result != "bound":
+                failed.setdefault(outcome.job, []).append(outcome)
+        for job, of_job in failed.items():
+            if waits.get(job):
+                self._in_background(self._forget_later(waits[job], of_job, job in whole), f"wait of {job}")
+            else:
+                self._forget(of_job, job in whole)
+
+    async def _forget_later(self, seconds: float, failed: Sequence[Outcome], whole: bool) -> None:
+        """Until then the placements stay assumed, so nobody tries them again."""
+        await self._time.sleep(seconds)
+        self._forget(failed, whole)
+
+    def _forget(self, failed: Sequence[Outcome], whole: bool) -> None:
         self._merge.forget(outcome.uid for outcome in failed)
-        refused = {outcome.job for outcome in failed if outcome.result in ("refused", "gone")}
-        if self._suspects is not None:
-            self._suspects |= refused & {commit.job for commit in decisions.commits if commit.whole}
         self._novelty.forget(outcome.uid for outcome in failed)
+        if whole and self._suspects is not None:
+            self._suspects |= {outcome.job for outcome in failed if outcome.result in ("refused", "gone")}
         self._dirty.set()
 
-    async def _recover(self) -> None:
-        """Make suspect gangs whole, else take back what was bound of them. Waits for its writes."""
+    async def _recover(self) -> frozenset[str]:
+        """Make suspect gangs whole, else take back what was bound of them (those jobs are returned). Waits for its writes."""
         if self._suspects is not None and not self._suspects:
-            return
+            return frozenset()
         snapshot = self._snapshot()
-        wanted = self._suspects
+        wanted, self._suspects = self._suspects, set()
+        early = set(in_flight(snapshot))
+        self._suspects |= early if wanted is None else wanted & early
         jobs = [job for job in half_bound(snapshot) if wanted is None or job in wanted]
-        if jobs:
-            log.warning("gangs bound in part", jobs=", ".join(jobs))
-            decisions = complete(snapshot, self._policy, jobs)
-            self._merge.assume(decisions.commits, self._time.now())
-            if decisions.commits:
-                await self._execute(decisions, _limits(snapshot, decisions))
-            made_whole = {commit.job for commit in decisions.commits}
-            evictions = take_back(snapshot, set(jobs) - made_whole)
-            if evictions:
-                await self._execute(Decisions(snapshot.generation, evictions=evictions), ())
-            self._metrics.recoveries.labels(result="completed").inc(len(made_whole))
-            self._metrics.recoveries.labels(result="evicted").inc(len(set(jobs) - made_whole))
-        self._suspects = set() if wanted is None else wanted & set(in_flight(snapshot))
+        if not jobs:
+            return frozenset()
+        log.warning("gangs bound in part", jobs=", ".join(jobs))
+        hopeful = [job for job in jobs if not self._refusals.hopeless(job)]
+        decisions = complete(snapshot, self._policy, hopeful)
+        self._merge.assume(decisions.commits, self._time.now())
+        if decisions.commits:
+            await self._execute(decisions, _limits(snapshot, decisions))
+        made_whole = {commit.job for commit in decisions.commits}
+        lost = frozenset(jobs) - made_whole
+        evictions = take_back(snapshot, lost)
+        if evictions:
+            await self._execute(Decisions(snapshot.generation, evictions=evictions), ())
+        self._metrics.recoveries.labels(result="completed").inc(len(made_whole))
+        self._metrics.recoveries.labels(result="evicted").inc(len(lost))
+        return lost
 
     def _reconfigure(self, text: str) -> Accepted:
         try:
@@ -223,6 +249,17 @@ def in_flight(snapshot: Snapshot) -> tuple[str, ...]:
     tasks = snapshot.tasks
     moving = ((tasks.status == Status.BINDING) | (tasks.status == Status.RELEASING)) & (tasks.job != MISSING)
     return tuple(sorted({snapshot.jobs.names[row] for row in tasks.job[moving]}))
+
+
+def _without(decisions: Decisions, left: frozenset[str]) -> Decisions:
+    """Leave out jobs that recovery is still at work on."""
+    if not left:
+        return decisions
+    return replace(
+        decisions,
+        commits=tuple(commit for commit in decisions.commits if commit.job not in left),
+        groups=tuple(group for group in decisions.groups if group.job not in left),
+    )
 
 
 def _something(decisions: Decisions) -> bool:
