@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from vcray.cache.amounts import Amounts
 from vcray.cache.knowledge import Knowledge
 from vcray.cache.labels import selects
 from vcray.cache.podspec import SpreadForm
 from vcray.cache.resolve import Context, Standing, plain, selectors_read, shape_of
-from vcray.cache.rows import Amounts, GroupRow, NodeRow, PodRow, QueueRow
+from vcray.cache.rows import GroupRow, NodeRow, PodRow, QueueRow
 from vcray.core.arrays import Bool, Int, Int32
 from vcray.core.snapshot import SelectorSpec, Snapshot, tie_ranks
 from vcray.core.space import ResourceSpace

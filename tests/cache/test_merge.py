@@ -100,11 +100,13 @@ def test_a_snapshot_handed_out_never_changes() -> None:
             array[...] = 0
 
 
-def test_the_generation_grows_with_every_change() -> None:
-    cache = _cache(node("n1"))
-    before = cache.snapshot().generation
-    _apply(cache, node("n2"))
-    assert cache.snapshot().generation > before
+def test_the_generation_counts_snapshots_that_differ_whatever_the_number_of_shards() -> None:
+    for pools in (1, 7):
+        cache = ClusterCache(pools=pools)
+        _apply(cache, node("n1", version=1), *gang("g", 5, cpu=1), queue("default", version=2))
+        assert [cache.snapshot().generation, cache.snapshot().generation] == [1, 1]
+        _apply(cache, node("n2", version=3))
+        assert cache.snapshot().generation == 2
 
 
 def _assume(cache: ClusterCache, name: str, target: str, now: float = 0.0) -> None:

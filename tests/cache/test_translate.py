@@ -76,3 +76,10 @@ def test_an_unknown_queue_state_is_unknown() -> None:
     row = cluster_row("Queue", queue("q", state="Ajar"))
     assert isinstance(row, QueueRow)
     assert row.state == QueueState.UNKNOWN
+
+
+def test_an_absurd_amount_is_bounded_so_that_sums_cannot_wrap() -> None:
+    row = cluster_row("PodGroup", podgroup("g", min_resources={"memory": "9E", "cpu": "9E"}))
+    assert isinstance(row, GroupRow)
+    assert row.min_resources == (("cpu", 2**50), ("memory", 2**50))
+    assert dict(pod_row(to_pod(pod("a", memory="9E"))).form.requests)["memory"] == 2**50

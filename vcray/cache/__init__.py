@@ -1,12 +1,18 @@
 """Kubernetes objects in, snapshots out: pure, incremental, the same whatever the order of events.
 
-store      the newest version of each object; late and repeated events change nothing
-labels     selectors and what they select
-podspec    pod -> form: all that placement reads of a pod, before cluster-wide knowledge
-groups     pod -> gang, role, index, priority
-rows       what is kept of each object: plain values that cross a process
-translate  object -> row
-resolve    form + labels + cluster knowledge -> shape
-cluster    the facade: events in, snapshots out
-canonical  a snapshot as bytes that do not depend on the order of rows
+On a shard's side
+  store              the newest version of each object; late and repeated events change nothing
+  labels, amounts    selectors and resource amounts as plain values
+  podspec, groups    pod -> form (all that placement reads of it), gang, role, priority, status
+  rows, translate, translate_cluster     object -> row
+  shard, delta       events of a part of the cluster -> what changed, able to cross a process; who gets which event
+On the merge's side
+  intake, podintake, assume              deltas -> columns; placements in flight
+  state, podcolumns, nodecolumns, jobcolumns, labelsets, interning, knowledge     what is kept
+  consequences, resolver, resolve, shapes     who is touched by a change, and which shape follows
+  sums, freeze, merge                    node sums, frozen tables, snapshots
+  compaction         forgets the names of what is long gone
+For all
+  cluster            the facade: events in, snapshots out
+  canonical          a snapshot as bytes that do not depend on the order of rows
 """

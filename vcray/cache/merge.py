@@ -9,6 +9,7 @@ shard tells of it, so deltas may be late, repeated or out of order.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from vcray.cache.sums import NodeSums
 from vcray.core.decisions import Commit
 from vcray.core.snapshot import Snapshot
 from vcray.core.space import ResourceSpace
+
+REFUSED: Final = 1000
+"""How many unreadable objects are remembered."""
 
 
 class Merge:
@@ -43,7 +47,7 @@ class Merge:
         """Take in what changed in a shard; costs what changed."""
         if not delta:
             return
-        self.refused += delta.refused
+        self.refused = [*self.refused, *delta.refused][-REFUSED:]
         self._cluster.take(delta)
         self._nodes.take(delta)
         self._pods.take(delta)
@@ -72,6 +76,8 @@ class Merge:
         """The present state, frozen: later changes never show in it.
 
         Its generation counts the states that were looked at, so it does not tell how many deltas led to them."""
+        self.generation += self._changed
+        self._changed = False
         self.generation += self._changed
         self._changed = False
         return freeze(self._state, self.generation, now, seed)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vcray.cache.rows import Amounts, NodeRow
+from vcray.cache.amounts import Amounts
+from vcray.cache.rows import NodeRow
 from vcray.core.arrays import Bool, Int, Int32
 from vcray.core.snapshot import tie_ranks
 from vcray.core.space import ResourceSpace

@@ -19,6 +19,7 @@ from vcray.api.wire import (
     PodAffinityTerm,
     TopologySpreadConstraint,
 )
+from vcray.cache.amounts import MOST, Amounts, bounded
 from vcray.cache.labels import Labels, fold_keys, labels_of, normalise, requirement_of, requirements_of
 from vcray.core.tables import HostPort, NodeTerm, Requirement, Toleration
 
@@ -55,7 +56,7 @@ class SpreadForm:
 class PodForm:
     """What equal pods share, labels apart. Amounts in the units of `core.space`; see `core.tables.ShapeSpec`."""
 
-    requests: tuple[tuple[str, int], ...]
+    requests: Amounts
     floor: tuple[int, int]
     node_selector: Labels = ()
     node_required: tuple[NodeTerm, ...] | None = None
@@ -135,7 +136,7 @@ def claims_of(pod: Pod) -> tuple[tuple[str, bool], ...]:
     return tuple(claims)
 
 
-def _amounts(pod: Pod) -> tuple[tuple[tuple[str, int], ...], tuple[int, int]]:
+def _amounts(pod: Pod) -> tuple[Amounts, tuple[int, int]]:
     """Requests, and the two that scoring defaults where a container states none; mostly every container states both."""
     requests = pod_requests(pod)
     stated = not pod.status.conditions or all(
@@ -145,7 +146,7 @@ def _amounts(pod: Pod) -> tuple[tuple[tuple[str, int], ...], tuple[int, int]]:
         asked = container.resources.requests
         stated = stated and CPU in asked and MEMORY in asked
     floor = (requests[CPU], requests[MEMORY]) if stated and pod.spec.containers else nonzero_requests(pod)
-    return tuple(sorted(requests.items())), floor
+    return bounded(requests), (min(floor[0], MOST), min(floor[1], MOST))
 
 
 def _node_term(term: NodeSelectorTerm, weight: int = 0) -> NodeTerm:

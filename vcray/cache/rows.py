@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
+from vcray.cache.amounts import Amounts
 from vcray.cache.labels import Labels
 from vcray.cache.podspec import PodForm
 from vcray.core.tables import GroupStatus, Requirement, Taint
-
-Amounts: TypeAlias = tuple[tuple[str, int], ...]
-"""Sorted (resource, amount) pairs in the units of `core.space`."""
 
 
 class PodRow(NamedTuple):

@@ -14,10 +14,10 @@ from vcray.api.meta import JsonObject, JsonValue, parse_time
 from vcray.api.podresources import resource_amounts
 from vcray.api.wire import Node, PersistentVolumeClaim, Pod, PriorityClass
 from vcray.cache import groups
+from vcray.cache.amounts import Amounts, bounded
 from vcray.cache.labels import labels_of
 from vcray.cache.podspec import bare_form, claims_of, normalised_image, resident_form, waiting_form
 from vcray.cache.rows import (
-    Amounts,
     ClaimRow,
     NodeRow,
     PodRow,
@@ -92,8 +92,8 @@ def node_row(node: Node) -> NodeRow:
     return NodeRow(
         name=node.metadata.name,
         version=version_of(node.metadata.resource_version),
-        allocatable=tuple(sorted(offered.items())),
-        kube_allocatable=tuple(sorted(kube.items())),
+        allocatable=bounded(offered),
+        kube_allocatable=bounded(kube),
         ready=all(item.status == "True" for item in node.status.conditions if item.type == "Ready"),
         unschedulable=node.spec.unschedulable,
         taints=tuple(sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))),
@@ -132,7 +132,7 @@ def amounts_of(value: JsonValue) -> Amounts:
     if not isinstance(value, dict):
         return ()
     quantities = {name: item for name, item in value.items() if isinstance(item, str | int | float)}
-    return tuple(sorted(resource_amounts(quantities).items()))
+    return bounded(resource_amounts(quantities))
 
 
 def section(value: JsonObject, name: str) -> JsonObject:
