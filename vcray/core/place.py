@@ -182,11 +182,13 @@ class Placer:
         if scoring and not np.array_equal(allowed, group.feasible):
             terms = self.chains.domain_terms(self.view, cls.shape, allowed)
             scoring = [term for term in terms if term.raw is not None]
+        if not scoring and not cls.preferences:
+            return np.where(allowed, group.key, NONE), None, True
         points = term_points(scoring, allowed)
         if cls.preferences:
             points += Normaliser(cls.preferences, allowed).added
         keys = np.where(allowed, group.key + (points << POINT), NONE)
-        return keys, points if scoring or cls.preferences else None, True
+        return keys, points, True
 
 
 def _first_full(picks: list[int], full: list[int]) -> int:
