@@ -135,6 +135,7 @@ def _progress(total: int) -> AbstractContextManager[Progress]:
 
 def _print(outcomes: Sequence[Outcome], output: str, verbose: bool) -> None:
     from vcray.cli.output import print_data, print_table
+    from vcray.errors import CODES
 
     if output != "table":
         print_data([_data(each) for each in outcomes], output, sys.stdout)
@@ -152,7 +153,9 @@ def _print(outcomes: Sequence[Outcome], output: str, verbose: bool) -> None:
     for outcome in outcomes:
         for run in outcome.runs:
             for sentence in run.failures:
-                click.echo(f"VC0304 {outcome.file}: {outcome.name}, order {run.order}: {sentence}", err=True)
+                code, _, rest = sentence.partition(" ")
+                code, rest = (code, rest) if code in CODES else ("VC0304", sentence)
+                click.echo(f"{code} {outcome.file}: {outcome.name}, order {run.order}: {rest}", err=True)
 
 
 def _data(outcome: Outcome) -> JsonValue:

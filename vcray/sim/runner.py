@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from vcray.api.resources import EVENTS, PODS, Resource, resolve
-from vcray.errors import VcrayError
+from vcray.errors import Problem, VcrayError
 from vcray.kube.errors import NotFound
 from vcray.sim.backend import Backend
 from vcray.sim.expectations import failures, held
@@ -67,12 +67,7 @@ class _Run:
             where = "expect"
             await self._check(self.scenario.expect, where)
         except VcrayError as error:
-            self.result.failures += [
-                f"{where}: {problem.what}"
-                if not problem.where
-                else f"{where}: {problem.where}: {problem.what}"
-                for problem in error.problems
-            ]
+            self.result.failures += [_told(problem, where) for problem in error.problems]
         finally:
             await self.backend.stop()
         return self.result
@@ -139,6 +134,12 @@ class _Run:
     async def _seen(self, expected: Expectations) -> Observed:
         metrics = self.backend.metrics() if expected.metrics else ""
         return await observe(self.backend.client, self.result.evicted, _kinds(expected), metrics)
+
+
+def _told(problem: Problem, where: str) -> str:
+    """A fault that ended a run, its code first."""
+    inner = "" if problem.where in ("", where) else f"{problem.where}: "
+    return f"{problem.code} {where}: {inner}{problem.what}"
 
 
 def _kinds(expected: Expectations) -> Iterable[Resource]:

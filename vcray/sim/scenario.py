@@ -9,7 +9,16 @@ import re
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    field_validator,
+    model_validator,
+)
 
 from vcray.api.meta import JsonObject
 from vcray.api.resources import resolve
@@ -248,19 +257,20 @@ class Step(_Part):
     advance: Annotated[str, AfterValidator(_duration)] | None = None
     expect: Expectations | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _one_key(cls, step: object) -> object:
+        if isinstance(step, dict) and len(step) != 1:
+            given = ", ".join(map(str, step)) or "none"
+            raise ValueError(f"a step has exactly one key, got {given}")
+        if isinstance(step, dict) and None in step.values():
+            raise ValueError(f"'{next(iter(step))}' says nothing; give it a value")
+        return step
+
     @property
     def verb(self) -> str:
         """The key that is given."""
         return next(name for name in type(self).model_fields if name in self.model_fields_set)
-
-
-def _one_key(step: object) -> object:
-    if isinstance(step, dict) and len(step) != 1:
-        given = ", ".join(map(str, step)) or "none"
-        raise ValueError(f"a step has exactly one key, got {given}")
-    if isinstance(step, dict) and None in step.values():
-        raise ValueError(f"'{next(iter(step))}' says nothing; give it a value")
-    return step
 
 
 class Scenario(_Part):
@@ -288,7 +298,7 @@ class Scenario(_Part):
     def _bare_words(cls, value: object) -> object:
         if not isinstance(value, list):
             return value
-        return [{each: True} if each == "settle" else _one_key(each) for each in value]
+        return [{each: True} if each == "settle" else each for each in value]
 
     @field_validator("never")
     @classmethod

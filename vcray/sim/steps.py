@@ -147,7 +147,7 @@ class Steps:
             for each in (taints if isinstance(taints, list) else [])
             if text(each, "key") != NOT_READY["key"]
         ]
-        patch: JsonObject = {"spec": {"taints": kept if ready else [*kept, NOT_READY]}}
+        patch: JsonObject = {"spec": {"taints": (kept or None) if ready else [*kept, NOT_READY]}}
         await client.patch(NODES, None, name, patch)
         condition: JsonObject = {"type": "Ready", "status": str(ready), "reason": "Simulated"}
         await client.patch(NODES, None, name, {"status": {"conditions": [condition]}}, subresource="status")
