@@ -126,6 +126,15 @@ def test_role_minimums_share_the_room_out() -> None:
     assert sorted(name[2:4] for name in placed) == ["t1", "t1", "t1", "t2", "t2"]
 
 
+def test_best_effort_members_count_towards_the_minimum_of_their_role() -> None:
+    pods = [Pod("j-a-0", cpu=9, role="a", index=0), Pod("j-x-1", cpu=1, index=1)]
+    pods += [Pod(f"j-a-{i}", role="a", index=i) for i in (2, 3)]
+
+    decisions = run(snapshot([Node("n1", 4)], [Job("j", pods, least=3, roles={"a": 2})]), real())
+
+    assert sorted(bound(decisions)) == ["j-a-2", "j-a-3", "j-x-1"]
+
+
 def test_once_ready_jobs_take_turns_pod_by_pod() -> None:
     jobs = [Job(f"j{j}", equal_pods(f"j{j}", 4, cpu=1), least=1, created=j) for j in range(2)]
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from tests.core.world import Job, Node, Pod, equal_pods, snapshot
+from vcray.actions.allocate import Allocate
+from vcray.actions.backfill import Backfill
 from vcray.config.scheduler import HELM_CONF, load_scheduler_config
 from vcray.core.decisions import Decisions
-from vcray.core.policy import build_policy
+from vcray.core.plugin import Args, Plugin
+from vcray.core.policy import build_policy, policy_of
 from vcray.core.session import decide
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import Phase, Status
+from vcray.core.view import View
 from vcray.registry import discover
 
 CONF = HELM_CONF.replace("enqueue, allocate, backfill", "allocate, backfill")
@@ -39,6 +43,22 @@ def test_a_gang_with_best_effort_pods_leaves_once_it_is_complete() -> None:
     decisions = run(snapshot([Node("n1")], [Job("j", pods, least=3)]))
 
     assert bound(decisions) == {"j-0": "n1", "j-1": "n1", "be-0": "n1"}
+
+
+class AllPlaced(Plugin[Args]):
+    """Ready when nobody waits; promises may always be kept."""
+
+    def job_ready(self, view: View, job: int) -> bool:
+        return int(view.jobs.count[Status.PENDING, job]) == 0
+
+
+def test_the_last_best_effort_pod_takes_the_waiting_members_along() -> None:
+    policy = policy_of([Allocate({}), Backfill({})], [[(AllPlaced, {})]])
+    pods = [*equal_pods("j", 2, cpu=1), Pod("be-0"), Pod("be-1")]
+
+    (commit,) = decide(snapshot([Node("n1")], [Job("j", pods)]), policy).commits
+
+    assert [bind.task for bind in commit.binds] == ["ns/be-0", "ns/be-1", "ns/j-0", "ns/j-1"]
 
 
 def test_a_full_node_still_takes_pods_that_ask_for_nothing() -> None:

@@ -85,3 +85,16 @@ def test_a_worksheet_is_cut_into_runs_of_equal_tasks() -> None:
         sheet.pop(0, len(runs[-1]))
 
     assert runs == [["j-p-0", "j-p-1"], ["j-p-2"], ["j-p-3", "j-p-4"]]
+
+
+def test_indexes_count_only_where_all_tasks_of_the_job_have_one() -> None:
+    pods = [
+        Pod("t-p-5", cpu=1, index=5, created=1),
+        Pod("plain", cpu=1, created=2),
+        Pod("t-p-1", cpu=1, index=1, created=3),
+    ]
+    session = opened(snapshot([Node("n")], [Job("j", pods)]))
+
+    ordered = order_tasks(session.view, session.chains, np.arange(3))
+
+    assert names(session, ordered.tolist()) == ["t-p-5", "plain", "t-p-1"]
