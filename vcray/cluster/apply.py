@@ -69,7 +69,7 @@ def applied(
             merged[section_name] = _merge(live.get(section_name), part, part_of(kind.structure, section_name))
     previous = owners[manager].paths if manager in owners else frozenset()
     kept = named.union(*(owned.paths for other, owned in owners.items() if other != manager))
-    for path in sorted(previous - named, key=len):
+    for path in sorted(_with_parents(previous) - named, key=len):
         if not _owned(path, kept):
             remaining = _without(merged, path, kind.structure)
             merged = remaining if isinstance(remaining, dict) else {}
@@ -142,6 +142,13 @@ def _interleaved(old: list[str], new: list[str]) -> list[str]:
         if left < len(old) and old[left] == step:
             left += 1
     return order + [step for step in old[left:] if step not in named]
+
+
+def _with_parents(paths: FieldSet) -> FieldSet:
+    """The paths and the fields that they lie in; entries of lists count only by themselves, metadata always stays."""
+    inner = {path[:end] for path in paths for end in range(1, len(path)) if path[end - 1].startswith("f:")}
+    inner.discard(("f:metadata",))
+    return paths | inner
 
 
 def _owned(path: Path, kept: FieldSet) -> bool:

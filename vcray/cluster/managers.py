@@ -6,6 +6,7 @@ fields of its document; where it would change a field that another manager owns,
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -91,9 +92,18 @@ class Difference(NamedTuple):
 
 
 def difference(old: Leaves, new: Leaves) -> Difference:
-    """What was added or got another value, and what went."""
-    changed = frozenset(path for path, value in new.items() if old.get(path) != value)
-    return Difference(changed, frozenset(old.keys() - new.keys()))
+    """What was added or got another value, and what went. A map that fills or empties neither comes nor goes itself."""
+    inside_old, inside_new = _inner(old), _inner(new)
+    changed = frozenset(
+        path for path, value in new.items() if old.get(path) != value and path not in inside_old
+    )
+    removed = frozenset(path for path in old if path not in new and path not in inside_new)
+    return Difference(changed, removed)
+
+
+def _inner(paths: Iterable[Path]) -> set[Path]:
+    """All paths that lead to others."""
+    return {path[:end] for path in paths for end in range(1, len(path))}
 
 
 def after_update(owners: Owners, manager: Manager, old: Leaves, new: Leaves, now: str) -> Owners:

@@ -138,8 +138,7 @@ def check_identity(record: Record, obj: JsonObject, must_name_version: bool) -> 
     version = text(metadata.get("resourceVersion"))
     if version in ("", "0"):
         if must_name_version:
-            why = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
-            raise refusals.invalid(resource, record.name, [why])
+            raise refusals.version_missing(resource, record.name)
     elif version != str(record.version):
         raise refusals.conflict(resource, record.name)
 

@@ -46,23 +46,27 @@ def json_patch(target: JsonObject, operations: JsonValue) -> JsonValue:
     return patched
 
 
+def check_media_type(kind: Kind, how: str) -> None:
+    """Refuse (UnsupportedMediaType) a kind of patch that the resource does not take."""
+    accepted = [PatchType.JSON, PatchType.MERGE, PatchType.APPLY]
+    if not kind.custom:
+        accepted.insert(2, PatchType.STRATEGIC)
+    if how not in accepted:
+        raise UnsupportedMediaType(
+            "the body of the request was in an unknown format - accepted media types include: "
+            + ", ".join(accepted)
+        )
+
+
 def patched(kind: Kind, name: str, old: JsonObject, patch: JsonValue, how: str) -> JsonObject:
     """The object wanted by a patch of media type `how` (server-side apply excepted)."""
     match how:
-        case PatchType.MERGE:
-            result = merge(old, patch)
         case PatchType.JSON:
             result = json_patch(deepcopy(old), patch)
-        case PatchType.STRATEGIC if not kind.custom:
+        case PatchType.STRATEGIC:
             result = strategic_merge(old, patch, kind.structure)
         case _:
-            accepted = [PatchType.JSON, PatchType.MERGE, PatchType.APPLY]
-            if not kind.custom:
-                accepted.insert(2, PatchType.STRATEGIC)
-            raise UnsupportedMediaType(
-                "the body of the request was in an unknown format - accepted media types include: "
-                + ", ".join(accepted)
-            )
+            result = merge(old, patch)
     if not isinstance(result, dict):
         raise refusals.invalid(kind.resource, name, ["the patch does not leave an object"])
     return result

@@ -143,9 +143,11 @@ def _field_text(value: JsonValue) -> str:
 
 
 def make_record(resource: Resource, obj: JsonObject, version: int) -> Record:
-    """Freeze an object; its `metadata.resourceVersion` is set to `version`."""
+    """Freeze an object; its `metadata.resourceVersion` is set to `version`. ValueError if it lacks name or UID."""
     metadata = section(obj, "metadata")
     metadata["resourceVersion"] = str(version)
+    if not metadata.get("name") or not metadata.get("uid"):
+        raise ValueError(f"a {resource.kind} without name or UID cannot be stored")
     return Record(
         resource=resource,
         namespace=text(metadata.get("namespace")),

@@ -53,3 +53,9 @@ def invalid(resource: Resource, name: str, causes: Sequence[str]) -> Invalid:
     details = _details(resource, name)
     details["kind"] = resource.kind
     return Invalid(f'{kind} "{name}" is invalid: {told}', details=details)
+
+
+def version_missing(resource: Resource, name: str) -> Invalid:
+    """422 for an update that does not say which version it is based on; the server names the resource, not the kind."""
+    why = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
+    return Invalid(f'{resource.full_name} "{name}" is invalid: {why}', details=_details(resource, name))

@@ -42,7 +42,7 @@ from vcray.cluster.metadata import (
     keep_server_fields,
     stamp_new,
 )
-from vcray.cluster.patches import patched
+from vcray.cluster.patches import check_media_type, patched
 from vcray.cluster.pods import SYSTEM_PRIORITIES
 from vcray.cluster.record import ObjectKey, Record, dig, make_record, section, text
 from vcray.cluster.selectors import record_test
@@ -206,6 +206,7 @@ class Store:
         self, resource: Resource, namespace: str, name: str, body: JsonValue, how: str, write: Write = PLAIN
     ) -> Record:
         """Change an object by a patch of media type `how`; an apply creates it if it is not there."""
+        check_media_type(self.catalog.of(resource), how)
         if how == PatchType.APPLY:
             return self._apply(resource, namespace, name, body, write)
         kind, record = self._target(resource, namespace, name, write.subresource)

@@ -61,7 +61,7 @@ async def eventually(ask: Callable[[], Awaitable[bool]], what: str, timeout_s: f
         await asyncio.sleep(0.05)
 
 
-async def _install_crds(client: KubeClient) -> None:
+async def install_crds(client: KubeClient) -> None:
     """Create the CRDs unless an earlier test did, and wait until the last one is served."""
     for crd in all_crds():
         try:
@@ -118,7 +118,7 @@ async def backend(request: pytest.FixtureRequest) -> AsyncIterator[Backend]:
     """The server under test, without controllers."""
     if request.param == REAL:
         made = await real_backend(request.getfixturevalue("apiserver"))
-        await _install_crds(made.client)
+        await install_crds(made.client)
     else:
         made = await embedded_backend()
     yield made

@@ -10,7 +10,7 @@ import yaml
 
 from tests.conformance.harness.server import STRANGER_TOKEN, ControlPlane
 from vcray.api.resources import NODES
-from vcray.errors import Unauthorized, Unreachable
+from vcray.errors import ServerError, Unauthorized, Unreachable
 from vcray.kube.auth import load
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import Forbidden
@@ -77,3 +77,30 @@ async def test_a_kubeconfig_may_wave_the_certificate_through(apiserver: ControlP
     assert await client.version()
 
     await client.close()
+
+
+async def test_a_client_certificate_is_shown_from_files_beside_the_kubeconfig(
+    apiserver: ControlPlane,
+) -> None:
+    document = yaml.safe_load(apiserver.kubeconfig.read_text())
+    document["users"][0]["user"] |= {
+        "client-certificate": "certificates/apiserver.crt",
+        "client-key": "certificates/apiserver.key",
+    }
+    path = apiserver.folder / "with-certificate"
+    path.write_text(yaml.safe_dump(document))
+    client = KubeClient(await load(path))
+
+    assert await client.version()
+
+    await client.close()
+
+
+async def test_a_client_certificate_without_its_key_is_one_sentence(apiserver: ControlPlane) -> None:
+    document = yaml.safe_load(apiserver.kubeconfig.read_text())
+    document["users"][0]["user"]["client-certificate"] = "certificates/apiserver.crt"
+    path = apiserver.folder / "without-key"
+    path.write_text(yaml.safe_dump(document))
+
+    with pytest.raises(ServerError, match=r"VC0403 .*a certificate in it cannot be used"):
+        await load(path)

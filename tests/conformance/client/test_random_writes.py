@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from tests.conformance.client.conftest import Backend, embedded_backend, real_backend
+from tests.conformance.client.conftest import Backend, embedded_backend, install_crds, real_backend
 from tests.conformance.harness.server import ControlPlane
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.api.resources import CONFIGMAPS, DEPLOYMENTS, Resource
+from vcray.api.resources import CONFIGMAPS, DEPLOYMENTS, PODGROUPS, Resource
 from vcray.kube.client import KubeClient, PatchType
 from vcray.kube.errors import ApiError
 
@@ -26,6 +26,7 @@ Make = Callable[[random.Random, str, str], JsonObject]
 @pytest.fixture
 async def both(apiserver: ControlPlane) -> AsyncIterator[list[Backend]]:
     backends = [await embedded_backend(), await real_backend(apiserver)]
+    await install_crds(backends[1].client)
     yield backends
     for backend in backends:
         await backend.client.close()
@@ -73,6 +74,24 @@ def deployment(dice: random.Random, name: str, namespace: str) -> JsonObject:
     return {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
 
 
+def pod_group(dice: random.Random, name: str, namespace: str) -> JsonObject:
+    spec: JsonObject = {}
+    if dice.random() < 0.7:
+        spec["minMember"] = dice.randint(1, 2)
+    if dice.random() < 0.6:
+        spec["minTaskMember"] = {key: dice.randint(1, 2) for key in "ab" if dice.random() < 0.6}
+    if dice.random() < 0.5:
+        spec["minResources"] = some(dice, "xy", "12")  # type: ignore[assignment]
+    if dice.random() < 0.4:
+        spec["networkTopology"] = {"highestTierAllowed": dice.randint(1, 2)}
+    if dice.random() < 0.3:
+        spec["subGroupPolicy"] = [{"name": dice.choice("ab"), "subGroupSize": 1}]
+    body: JsonObject = {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
+    if dice.random() < 0.4:
+        body["status"] = {"phase": dice.choice(["Pending", "Running"])}
+    return body
+
+
 def owners(obj: JsonObject) -> dict[str, JsonValue]:
     """Who owns what."""
 
@@ -102,7 +121,9 @@ def shown(obj: JsonObject, sample: JsonValue) -> JsonValue:
     result: JsonObject = {key: metadata[key] for key in ("labels", "finalizers") if metadata.get(key)}
     if "data" in obj:
         result["data"] = obj["data"]
-    if "spec" in obj:
+    if obj["kind"] == "PodGroup":
+        result |= {key: obj[key] for key in ("spec", "status") if key in obj}
+    elif "spec" in obj:
         containers = obj["spec"]["template"]["spec"]["containers"]  # type: ignore[index,call-overload]
         result["replicas"] = obj["spec"]["replicas"]  # type: ignore[index,call-overload]
         result["containers"] = [
@@ -129,8 +150,11 @@ def without_empty(value: JsonValue) -> JsonValue:
 async def step(backend: Backend, resource: Resource, make: Make, dice: random.Random, name: str) -> JsonValue:
     """One random write; what came of it."""
     writer = KubeClient(backend.client.transport, dice.choice(["alice", "bob", "carol"]))
-    body = without_empty(make(dice, name, backend.namespace))
-    assert isinstance(body, dict)
+    body = make(dice, name, backend.namespace)
+    if resource != PODGROUPS:
+        cut = without_empty(body)
+        assert isinstance(cut, dict)
+        body = cut
     kind = dice.choice(["apply", "apply", "force", "merge", "update"])
     try:
         match kind:
@@ -147,7 +171,9 @@ async def step(backend: Backend, resource: Resource, make: Make, dice: random.Ra
     return [kind, shown(obj, body), dict(owners(obj))]
 
 
-@pytest.mark.parametrize(("resource", "make"), [(CONFIGMAPS, config_map), (DEPLOYMENTS, deployment)])
+@pytest.mark.parametrize(
+    ("resource", "make"), [(CONFIGMAPS, config_map), (DEPLOYMENTS, deployment), (PODGROUPS, pod_group)]
+)
 async def test_random_writers_meet_the_same_outcomes(
     both: list[Backend], resource: Resource, make: Make
 ) -> None:
