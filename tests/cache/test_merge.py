@@ -9,6 +9,8 @@ from tests.builders import gang, node, pod, podgroup, queue
 from vcray.api.meta import JsonObject
 from vcray.cache.canonical import canonical
 from vcray.cache.cluster import ClusterCache
+from vcray.cache.merge import Merge
+from vcray.cache.shard import CacheShard
 from vcray.cache.store import Event
 from vcray.core.decisions import Bind, Commit
 from vcray.core.tables import MISSING, Status
@@ -107,6 +109,14 @@ def test_the_generation_counts_snapshots_that_differ_whatever_the_number_of_shar
         assert [cache.snapshot().generation, cache.snapshot().generation] == [1, 1]
         _apply(cache, node("n2", version=3))
         assert cache.snapshot().generation == 2
+
+
+def test_one_delta_may_bring_a_resource_a_group_and_its_pods() -> None:
+    group = podgroup("g", min_resources={"example.com/x": 1})
+    events = [Event("ADDED", str(item["kind"]), item) for item in (node("n1"), group, pod("a", group="g"))]
+    merge = Merge()
+    merge.apply(CacheShard().apply(events))
+    assert merge.snapshot(0.0, 0).tasks.names == ("default/a",)
 
 
 def _assume(cache: ClusterCache, name: str, target: str, now: float = 0.0) -> None:

@@ -137,3 +137,12 @@ def test_assuming_and_forgetting_leaves_no_trace(stream: Stream, seed: int) -> N
     cache.merge.forget(bind.uid for bind in binds)
     assert canonical(cache.snapshot()) == whole
     assert canonical(before) == whole
+
+
+@quick
+@given(streams(), seeds)
+def test_one_shard_may_hold_every_kind(stream: Stream, seed: int) -> None:
+    shard, merge = CacheShard(), Merge()
+    for batch in batches(stream.events, Random(seed)):
+        merge.apply(shard.apply(batch))
+    assert canonical(merge.snapshot(0.0, 0)) == plainly(list(stream.objects.values()))

@@ -50,6 +50,8 @@ class Merge:
         self.refused = [*self.refused, *delta.refused][-REFUSED:]
         self._cluster.take(delta)
         self._nodes.take(delta)
+        if self._state.new_resources:
+            self._settle()  # PodGroups get their rows only with it, and pods look for those
         self._pods.take(delta)
         self._settle()
         if is_due(self._state):
