@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
@@ -83,6 +84,8 @@ class Program:
         """kill -9."""
         self._child.kill()
 
-    def stop(self) -> None:
-        """SIGTERM, then wait."""
+    def stop(self) -> float:
+        """SIGTERM, then wait; the seconds that it took to end."""
+        began = time.monotonic()
         self._child.stop(10)
+        return time.monotonic() - began

@@ -42,8 +42,8 @@ def programs(server: ControlPlane, log: Path) -> Iterator[list[Program]]:
     assert "Traceback" not in log.read_text(), log.read_text()[-5000:]
 
 
-def start(programs: list[Program], server: ControlPlane, log: Path) -> Program:
-    programs.append(Program(server.kubeconfig, log))
+def start(programs: list[Program], server: ControlPlane, log: Path, *flags: str) -> Program:
+    programs.append(Program(server.kubeconfig, log, *flags))
     return programs[-1]
 
 
@@ -192,9 +192,27 @@ def test_a_stopped_vcray_ends_at_once_and_its_successor_carries_on(
     arena.apply(arena.job("one", arena.task(replicas=2)))
     arena.wait_bound(2)
 
-    first.stop()
+    assert first.stop() < 5
     arena.apply(arena.job("two", arena.task(replicas=2)))
     assert len(arena.bound()) == 2
     start(programs, server, log).ready()
+
+    assert len(arena.wait_bound(4)) == 4
+
+
+def test_of_two_control_planes_one_acts_and_the_other_takes_over(
+    server: ControlPlane, arena: Arena, programs: list[Program], log: Path
+) -> None:
+    arena.node("n0", cpu=4)
+    flags = ("--leader-elect", "--lease-namespace", arena.namespace)
+    leader = start(programs, server, log, *flags).ready()
+    follower = start(programs, server, log.with_name("second.log"), *flags)
+    arena.apply(arena.job("one", arena.task(replicas=2)))
+    arena.wait_bound(2)
+    assert "vcray: running" not in follower.output()
+
+    leader.stop()
+    follower.ready()
+    arena.apply(arena.job("two", arena.task(replicas=2)))
 
     assert len(arena.wait_bound(4)) == 4
