@@ -187,6 +187,24 @@ def test_an_unusable_configuration_is_refused_at_the_start_without_strict_too(
     assert the_sentence(said).startswith(code)
 
 
+def test_a_lease_that_cannot_be_taken_is_told_and_waited_for(
+    server: ControlPlane, tmp_path: Path, arena: Arena
+) -> None:
+    missing = f"{arena.namespace}-system"
+    program = Program(server.kubeconfig, tmp_path / "log", "--leader-elect", "--lease-namespace", missing)
+    try:
+        wait_until(lambda: "waiting for the lease" in program.output(), "the sentence")
+        assert missing in program.output()
+        assert "not found" in program.output()
+
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": missing}}
+        server.client.create("/api/v1/namespaces", namespace)
+
+        program.ready()
+    finally:
+        program.stop()
+
+
 def test_a_configuration_that_is_not_there_is_one_sentence(server: ControlPlane, tmp_path: Path) -> None:
     said = run(server.kubeconfig, "--scheduler-conf", tmp_path / "nowhere.conf")
 

@@ -19,6 +19,9 @@ from vcray.errors import ServerError
 from vcray.kube.backoff import Sleep
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import AlreadyExists, ApiError, Conflict, NotFound
+from vcray.log import get_logger
+
+log = get_logger("lease")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class Leadership:
         self._seen_at = 0.0
         self._renewed_at = 0.0
         self.holder = ""
+        self.obstacle = ""
+        """Why the last try did not get the lease."""
 
     @property
     def held(self) -> bool:
@@ -60,8 +65,12 @@ class Leadership:
         return self.holder == self.identity and fresh
 
     async def acquire(self) -> None:
-        """Wait until the lease is ours."""
+        """Wait until the lease is ours; what stands in the way is logged when it changes."""
+        told = ""
         while not await self.try_once():
+            if self.obstacle != told:
+                told = self.obstacle
+                log.warning("waiting for the lease", lease=f"{self._namespace}/{self._name}", why=told)
             await self._sleep(self._timing.retry_period)
 
     async def keep(self) -> None:
@@ -85,10 +94,15 @@ class Leadership:
         """Acquire or renew if that is possible now; True if we hold the lease after it."""
         try:
             held = await self._attempt()
-        except (Conflict, AlreadyExists, NotFound):
+        except (Conflict, AlreadyExists):
             return False
-        except (ApiError, ServerError):
+        except NotFound as error:
+            self.obstacle = str(error)
+            return False
+        except (ApiError, ServerError) as error:
+            self.obstacle = str(error)
             return self.held
+        self.obstacle = "" if held else f"held by {self.holder}"
         if held:
             self.holder = self.identity
             self._renewed_at = self._clock.now()
