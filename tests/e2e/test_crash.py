@@ -113,6 +113,42 @@ def refill(arena: Arena) -> None:
         arena.pod(name, name.rpartition("-")[0])
 
 
+def test_a_killed_vcray_makes_no_pod_twice_and_forgets_no_job(
+    server: ControlPlane, arena: Arena, programs: list[Program], log: Path
+) -> None:
+    """Jobs are being made into PodGroups and pods, and these are being bound, when the process is killed."""
+    jobs, size = 12, 3
+    arena.node("n0", cpu=jobs * size)
+    names = [f"job-{index:02}" for index in range(jobs)]
+    wanted = sorted(f"{name}-worker-{member}" for name in names for member in range(size))
+    with Auditor(server.client) as auditor:
+        program = start(programs, server, log).ready()
+        arena.apply(*(arena.job(name, arena.task(replicas=size), plugins={"svc": []}) for name in names))
+        for part in (0, 1, 2):
+            arena.wait(lambda part=part: len(arena.pods()) >= part * jobs, "pods to be made", SETTLED_S)  # type: ignore[misc]
+            program.kill()
+            program = start(programs, server, log).ready()
+            auditor.excuse()
+        arena.wait(lambda: sorted(arena.bound()) == wanted, "all pods to be bound", SETTLED_S)
+        arena.play("Running")
+        arena.wait(lambda: running(arena) == names, "all jobs to run", SETTLED_S)
+        auditor.require_content()
+
+    assert sorted(pod["metadata"]["name"] for pod in arena.pods()) == wanted
+    assert len(arena.client.get(arena.groups)["items"]) == jobs
+    statuses = [job["status"] for job in arena.client.get(arena.jobs)["items"]]
+    assert [(each["running"], each.get("retryCount", 0)) for each in statuses] == [(size, 0)] * jobs
+
+
+def running(arena: Arena) -> list[str]:
+    """Jobs whose phase is Running and whose pods are counted."""
+    return sorted(
+        job["metadata"]["name"]
+        for job in arena.client.get(arena.jobs)["items"]
+        if job["status"]["state"]["phase"] == "Running" and job["status"].get("running") == 3
+    )
+
+
 def half_bind(arena: Arena, node: str) -> None:
     """A gang of four of which somebody bound two."""
     arena.group("half", MEMBERS)
