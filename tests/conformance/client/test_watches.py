@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from vcray.errors import Unreachable
 from vcray.kube.auth import load
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import Gone, ResourceMissing, error_of_status
+from vcray.kube.identity import identify
 from vcray.kube.mirror import Mirror
 from vcray.kube.transport import Query
 from vcray.kube.watch import EventType, Watch, WatchEvent, watch_objects, watch_pods
@@ -363,6 +365,34 @@ class _CutAfterFirstPage:
 
     async def close(self) -> None:
         return None
+
+
+@pytest.mark.apiserver
+async def test_a_mirror_catches_up_with_a_server_that_was_away(kubernetes_programs: Path) -> None:
+    with ControlPlane(kubernetes_programs) as server:
+        client = KubeClient(await load(server.kubeconfig))
+        namespace = server.create_namespace()
+        for name in ("kept", "gone"):
+            await client.create(CONFIGMAPS, namespace, config_map(name))
+        watch = watch_objects(client, CONFIGMAPS, namespace=namespace, label_selector="test=watch")
+        mirror: Mirror[JsonObject] = Mirror(watch)
+        following = asyncio.create_task(mirror.run())
+        await mirror.wait_synced(WAIT_S)
+
+        await asyncio.to_thread(server.stop_apiserver)
+        with pytest.raises(Unreachable):
+            await client.version()
+        await asyncio.to_thread(server.start_apiserver)
+        await client.delete(CONFIGMAPS, namespace, "gone")
+        await client.create(CONFIGMAPS, namespace, config_map("new"))
+
+        async def caught_up() -> bool:
+            return {str(identify(obj).key) for obj in mirror} == {f"{namespace}/kept", f"{namespace}/new"}
+
+        await eventually(caught_up, "the mirror to show what the server has", 40.0)
+        assert watch.last_error is not None
+        following.cancel()
+        await client.close()
 
 
 async def test_an_object_of_another_shape_is_passed_over() -> None:
