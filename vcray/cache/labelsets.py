@@ -142,10 +142,12 @@ class LabelSets:
             if not self._asking[place]:
                 del self._asking[place]
         self._asking_all.pop(row, None)
-        found = self.selected(selector.namespaces, selector.requirements)
-        for number in found:
+        found = []
+        for number in self._candidates(selector.requirements):
             rows = self.matches.values[int(self.match[number])]
-            self.match[number] = self.matches.number(tuple(item for item in rows if item != row))
+            if row in rows:
+                found.append(number)
+                self.match[number] = self.matches.number(tuple(item for item in rows if item != row))
         self.selectors[row] = DEAD
         return found
 
