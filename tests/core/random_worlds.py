@@ -167,3 +167,23 @@ def preferring_snapshot(seed: int) -> Snapshot:
         ]
         jobs.append(Job(f"j{j}", pods, queue="a"))
     return snapshot(nodes, jobs, [Queue("a")], seed=seed)
+
+
+def ending_snapshot(seed: int) -> Snapshot:
+    """Full nodes on which pods are ending, and gangs that can only be promised their room."""
+    rng = random.Random(seed)
+    nodes = [
+        Node(f"n{i}", cpu=rng.choice((3, 5, 8)), mem=rng.choice((8, 16)), labels={HOST: f"n{i}"})
+        for i in range(rng.randrange(2, 8))
+    ]
+    held = []
+    for node in nodes:
+        ending = rng.randrange(0, int(node.cpu) + 1)
+        held.append(Pod(f"{node.name}-end", ending, 4, status=Status.RELEASING, node=node.name))
+        held.append(Pod(f"{node.name}-run", node.cpu - ending, 1, status=Status.RUNNING, node=node.name))
+    jobs = [Job("held", held, least=0, queue="a")]
+    for j in range(3):
+        cpu, mem = rng.choice((0.5, 1)), rng.choice((0.25, 0.5, 1))
+        pods = [Pod(f"j{j}-p-{i}", cpu, mem, index=i) for i in range(rng.randrange(2, 10))]
+        jobs.append(Job(f"j{j}", pods, queue="a"))
+    return snapshot(nodes, jobs, [Queue("a")], seed=seed)

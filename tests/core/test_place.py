@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.core.random_worlds import preferring_snapshot, random_snapshot
+from tests.core import stubs
+from tests.core.random_worlds import ending_snapshot, preferring_snapshot, random_snapshot
 from vcray.config.scheduler import HELM_CONF, load_scheduler_config
 from vcray.core.place import Placer
-from vcray.core.policy import Policy, build_policy
+from vcray.core.policy import Policy, build_policy, policy_of
 from vcray.core.session import Session, open_session
 from vcray.core.tables import Status
 from vcray.registry import discover
@@ -70,3 +71,16 @@ def test_a_batch_follows_preferences_while_nodes_fill_up(policy: Policy) -> None
     for seed in (*range(30), 51, 171, 315, 377, 678, 853, 998):
         snapshot = preferring_snapshot(seed)
         assert batched(open_session(snapshot, policy)) == one_by_one(open_session(snapshot, policy)), seed
+
+
+def test_promises_land_where_single_ones_would(policy: Policy) -> None:
+    """Also with a score that reads `used`, which promises leave alone."""
+    packing = policy_of([], [[(stubs.Gang, {}), (stubs.Pack, {}), (stubs.Spread, {})]])
+    promised = 0
+    for seed in range(40):
+        snapshot = ending_snapshot(seed)
+        for chosen in (policy, packing):
+            seats_taken = batched(open_session(snapshot, chosen))
+            assert seats_taken == one_by_one(open_session(snapshot, chosen)), seed
+            promised += sum(status == Status.PIPELINED for _, status, _ in seats_taken)
+    assert promised > 300
