@@ -113,7 +113,7 @@ class Collector:
 
     def _finish_namespace(self, name: str) -> None:
         record = self._storage.get(NAMESPACES, "", name)
-        if record is None or not dig(record.decode(), "metadata", "deletionTimestamp"):
+        if record is None or record.fields["status.phase"] != "Terminating":
             return
         for resource in self._catalog.resources():
             if resource.namespaced and next(self._storage.scan(resource, name), None) is not None:

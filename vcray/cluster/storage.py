@@ -74,10 +74,11 @@ class Storage:
         """Objects in key order, of one namespace or of all (empty), beginning behind `after`."""
         table = self._table(resource)
         start = bisect_right(table.order, after) if after else bisect_left(table.order, (namespace, ""))
-        for key in table.order[start:]:
-            if namespace and key[0] != namespace:
-                return
-            yield table.records[key]
+        end = bisect_left(table.order, (namespace + "\0", "")) if namespace else len(table.order)
+        for key in table.order[start:end]:
+            record = table.records.get(key)
+            if record is not None:
+                yield record
 
     def scan_at(
         self, resource: Resource, version: int, namespace: str = "", after: ObjectKey | None = None
