@@ -17,8 +17,13 @@ from vcray.sim.runner import run_scenario
 HERE = Path(__file__).parent
 FILES = sorted(HERE.glob("*.yaml"))
 SLOW = ("o_008", "o_016")
-SMALL = [file for file in FILES if not file.stem.startswith(SLOW) and file.stem[:5] < "o_054"]
-"""Those whose point is a decision; later ones are about controllers, or large."""
+ABOUT_JOBS = ("x_abort", "x_restart")
+SMALL = [
+    file
+    for file in FILES
+    if not file.stem.startswith(SLOW + ABOUT_JOBS) and (file.stem < "o_054" or file.stem.startswith("x_"))
+]
+"""Those whose point is a decision; the others are about controllers, or large."""
 
 
 async def _history(file: Path, pools: int, frames: bool) -> list[bytes]:
