@@ -357,6 +357,8 @@ class Scheduler:
         )
 
     def phase(self, job: Job) -> str:
+        if job.phase == "Completed" and not job.pods:
+            return "Completed"
         if job.count("Running") and self.reported_unschedulable(job):
             return "Unknown"
         started = job.count("Running", "Bound", *FINISHED) + self.leaving(job)

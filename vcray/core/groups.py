@@ -121,7 +121,8 @@ def _phases(view: View, collector: Collector) -> Int:
     """(J,) Phase of each group by its pods.
 
     Unknown: pods run though the group was called unschedulable in this session. Running or Completed: enough pods are
-    scheduled or done. Else Inqueue if it was, else Pending."""
+    scheduled or done. Else Inqueue if it was, else Pending. A Completed group whose pods are all gone stays Completed:
+    admitted again it would hold its minResources for ever (volcano-sh/volcano#2633)."""
     jobs, count = view.snapshot.jobs, view.jobs.count
     complaint: Bool = np.zeros(len(jobs), dtype=np.bool_)
     complaint[[job for job, new in collector.conditions.items() if UNSCHEDULABLE in new]] = True
@@ -132,6 +133,8 @@ def _phases(view: View, collector: Collector) -> Int:
     phase = np.where(view.jobs.phase == Phase.INQUEUE, Phase.INQUEUE, Phase.PENDING)
     phase = np.where(scheduled >= jobs.min_available, np.where(done, Phase.COMPLETED, Phase.RUNNING), phase)
     phase = np.where(complaint & (count[Status.RUNNING] > 0), Phase.UNKNOWN, phase)
+    over = (view.jobs.phase == Phase.COMPLETED) & (count.sum(axis=0) == 0)
+    phase = np.where(over, Phase.COMPLETED, phase)
     kept = np.maximum(view.jobs.phase, Phase.PENDING)
     return np.where(jobs.queue == MISSING, kept, phase).astype(np.int64)
 
