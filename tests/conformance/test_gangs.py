@@ -16,12 +16,11 @@ from tests.conformance.harness.server import ControlPlane
 from tests.e2e.arena import ARENA, GROUPS, Arena
 from tests.e2e.auditor import Auditor
 from tests.e2e.hosting import Hosted
+from tests.e2e.refusing import binding_refused
 from vcray.app import SCHEDULER
 from vcray.config.settings import Settings
 
 Object = dict[str, Any]
-
-POLICIES = "/apis/admissionregistration.k8s.io/v1"
 
 
 @pytest.fixture(scope="module", params=[1, 3], ids=["1 pool", "3 pools"])
@@ -245,73 +244,9 @@ def test_a_queues_usage_is_written_and_taken_back(arena: Arena) -> None:
     arena.wait(lambda: used() == "0", "nothing in use")
 
 
-@contextmanager
-def binding_of_cursed_pods_is_refused(arena: Arena) -> Iterator[None]:
-    """An admission policy of the server that refuses to bind pods of this namespace named cursed-…"""
-    name = f"refuse-{arena.namespace}"
-    policy = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {
-                "resourceRules": [
-                    {
-                        "apiGroups": [""],
-                        "apiVersions": ["v1"],
-                        "operations": ["CREATE"],
-                        "resources": ["pods/binding"],
-                    }
-                ]
-            },
-            "validations": [
-                {
-                    "expression": f"request.namespace != '{arena.namespace}' || request.name != 'cursed-3'",
-                    "message": "this pod is cursed",
-                }
-            ],
-        },
-    }
-    binding = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": name},
-        "spec": {"policyName": name, "validationActions": ["Deny"]},
-    }
-    arena.client.create(f"{POLICIES}/validatingadmissionpolicies", policy)
-    arena.client.create(f"{POLICIES}/validatingadmissionpolicybindings", binding)
-    try:
-        yield
-    finally:
-        arena.client.delete(f"{POLICIES}/validatingadmissionpolicybindings/{name}")
-        arena.client.delete(f"{POLICIES}/validatingadmissionpolicies/{name}")
-
-
-def enforced(arena: Arena, node: str) -> None:
-    """Until the server holds to the policy: it takes a moment to see it."""
-    arena.pod("cursed-3", schedulerName="default-scheduler")
-
-    def refused() -> bool:
-        said = arena.server.kubectl(
-            "create",
-            "--raw",
-            f"{arena.core}/pods/cursed-3/binding?dryRun=All",
-            "-f",
-            "-",
-            stdin='{"apiVersion":"v1","kind":"Binding","metadata":{"name":"cursed-3"},'
-            f'"target":{{"kind":"Node","name":"{node}"}}}}',
-        )
-        return "this pod is cursed" in said.stderr
-
-    arena.wait(refused, "the policy to hold")
-    arena.client.delete(f"{arena.core}/pods/cursed-3", grace_s=0)
-
-
 def test_a_gang_with_a_binding_that_the_server_refuses_does_not_stay_half_bound(arena: Arena) -> None:
     node = arena.node("n1")
-    with binding_of_cursed_pods_is_refused(arena):
-        enforced(arena, node)
+    with binding_refused(arena, "cursed-3", node):
         gang(arena, "cursed", 4)
         arena.wait(
             lambda: (

@@ -8,6 +8,7 @@ from tests.conformance.harness.server import ControlPlane, wait_until
 from tests.e2e.arena import GROUPS, Arena
 from tests.e2e.auditor import Auditor
 from tests.e2e.program import Program
+from tests.e2e.refusing import binding_refused
 
 
 def test_an_applied_gang_is_bound_runs_and_completes(vcray: Program, arena: Arena) -> None:
@@ -119,6 +120,23 @@ def quiet(arena: Arena) -> bool:
     before = versions_of(arena)
     time.sleep(0.2)
     return versions_of(arena) == before
+
+
+def test_a_gang_that_the_server_refuses_to_bind_is_tried_ever_more_seldom(
+    vcray: Program, arena: Arena
+) -> None:
+    node = arena.node("n1")
+    refused = 'vcray_bindings_total{result="refused"}'
+    before = vcray.metrics().get(refused, 0)
+    with Auditor(arena.client) as auditor:
+        with binding_refused(arena, "cursed-worker-1", node):
+            arena.apply(arena.job("cursed", arena.task(replicas=2)))
+            arena.wait(lambda: vcray.metrics().get(refused, 0) >= before + 2, "two refusals")
+            deadline = time.monotonic() + 5
+            arena.wait(lambda: time.monotonic() > deadline, "some time")
+            assert vcray.metrics()[refused] <= before + 8
+        arena.wait_bound(2)
+        auditor.require_content()
 
 
 def test_two_gangs_that_fit_one_after_the_other_both_run(vcray: Program, arena: Arena) -> None:
