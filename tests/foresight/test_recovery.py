@@ -18,13 +18,19 @@ from vcray.sim import shorthand
 POLICY = policy_from(HELM_CONF, discover())
 
 
-def cluster(nodes: JsonObject, groups: JsonObject, pods: JsonObject, running: Iterable[str] = ()) -> Snapshot:
+def cluster(
+    nodes: JsonObject,
+    groups: JsonObject,
+    pods: JsonObject,
+    running: Iterable[str] = (),
+    phase: str = "Inqueue",
+) -> Snapshot:
     """A snapshot of objects in short form; pods with a node are bound, those named in `running` run."""
     objects: list[JsonObject] = [shorthand.queue("default", {}, ""), shorthand.queue("root", {}, "")]
     objects += [shorthand.node(name, str(size), "") for name, size in nodes.items()]
     for name, spec in groups.items():
         assert isinstance(spec, int | dict)
-        objects.append({**shorthand.group(name, spec, ""), "status": {"phase": "Inqueue"}})
+        objects.append({**shorthand.group(name, spec, ""), "status": {"phase": phase}})
     for name, spec in pods.items():
         assert isinstance(spec, dict)
         for pod in shorthand.pods(name, spec, ""):
@@ -81,6 +87,20 @@ def test_a_half_bound_gang_is_completed_where_it_fits() -> None:
 
     (commit,) = decisions.commits
     assert commit.job == "default/g"
+    assert [bind.task for bind in commit.binds] == ["default/p-0", "default/p-1"]
+
+
+@pytest.mark.parametrize("phase", ["", "Pending"])
+def test_a_gang_whose_admission_was_not_written_down_is_completed_too(phase: str) -> None:
+    """The phase is written after the bindings; what the gang holds by now would count against letting it in."""
+    pods: JsonObject = {
+        "b": {"count": 2, "size": "1c", "group": "g", "node": "n1"},
+        "p": {"count": 2, "size": "1c", "group": "g"},
+    }
+    snapshot = cluster({"n1": "4c"}, {"g": {"min": 4, "resources": "4c"}}, pods, phase=phase)
+
+    (commit,) = complete(snapshot, POLICY, ["default/g"]).commits
+
     assert [bind.task for bind in commit.binds] == ["default/p-0", "default/p-1"]
 
 

@@ -18,7 +18,7 @@ from vcray.core.decisions import Decisions, Evict
 from vcray.core.policy import Policy
 from vcray.core.session import decide
 from vcray.core.snapshot import Snapshot
-from vcray.core.tables import MISSING, Status
+from vcray.core.tables import MISSING, GroupStatus, Phase, Status
 
 REASON = "gang is bound below its minimum and cannot be completed"
 
@@ -37,10 +37,21 @@ def complete(snapshot: Snapshot, policy: Policy, jobs: Iterable[str]) -> Decisio
     taking_part = np.zeros(len(tasks), dtype=np.bool_)
     owned = tasks.job != MISSING
     taking_part[owned] = rows[tasks.job[owned]]
-    restricted = replace(snapshot, tasks=replace(tasks, gated=tasks.gated | ~taking_part))
+    restricted = replace(
+        snapshot,
+        tasks=replace(tasks, gated=tasks.gated | ~taking_part),
+        jobs=replace(snapshot.jobs, status=tuple(map(_admitted, snapshot.jobs.status, rows.tolist()))),
+    )
     decisions = decide(restricted, policy)
     kept = tuple(commit for commit in decisions.commits if commit.job in wanted)
     return Decisions(generation=decisions.generation, commits=kept)
+
+
+def _admitted(status: GroupStatus, wanted: bool) -> GroupStatus:
+    """A gang with a bound pod was let in, though a crash may have come before its phase was written: do not ask again,
+    for what it holds by now counts against it."""
+    waits = status.phase in (Phase.EMPTY, Phase.PENDING)
+    return replace(status, phase=Phase.INQUEUE) if wanted and waits else status
 
 
 def take_back(snapshot: Snapshot, jobs: Iterable[str]) -> tuple[Evict, ...]:
