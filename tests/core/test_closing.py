@@ -66,6 +66,7 @@ def phase_after(job: Job) -> Phase:
         ((DONE, WAIT), 1, Phase.RUNNING, Phase.RUNNING),
         ((END, RUN), 2, Phase.RUNNING, Phase.RUNNING),
         ((), 0, Phase.INQUEUE, Phase.COMPLETED),
+        ((), 1, Phase.COMPLETED, Phase.COMPLETED),
         ((), 1, Phase.EMPTY, Phase.INQUEUE),
         ((WAIT,), 1, Phase.PENDING, Phase.INQUEUE),
     ],

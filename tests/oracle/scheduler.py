@@ -89,8 +89,6 @@ class Scheduler:
                     return plugin.get("arguments") or {}
         return None
 
-    # Orders
-
     def queue_key(self, queue: Queue) -> tuple[Any, ...]:
         keys: tuple[Any, ...] = ()
         if self.enabled("proportion", "enableQueueOrder") is not None:
@@ -122,8 +120,6 @@ class Scheduler:
             return -1 if (left.created, left.uid) < (right.created, right.uid) else 1
 
         return sorted(pods, key=cmp_to_key(compare))
-
-    # Gang
 
     def is_ready(self, job: Job) -> bool:
         free = sum(pod.status == "Pending" and pod.best_effort for pod in job.pods)

@@ -184,6 +184,12 @@ def test_a_permit_in_an_earlier_tier_is_final() -> None:
     check(world, one_tier, {}, {"new": "Pending"})
 
 
+def test_a_completed_group_stays_so_when_its_pods_are_gone_and_holds_no_budget() -> None:
+    world = admission().group("done", 1, "Completed", minResources={"cpu": "10"})
+    world.group("new", 1, "Pending", minResources={"cpu": "12"})
+    check(world, GATES, {}, {"done": "Completed", "new": "Inqueue"})
+
+
 def test_pods_in_minimum_resources_are_not_compared() -> None:
     world = admission().group("new", 1, "Pending", minResources={"cpu": "1", "pods": "500"})
     check(world, configurations.K0, {}, {"new": "Inqueue"})
