@@ -43,8 +43,3 @@ class ManualClock:
 def rfc3339(seconds: float) -> str:
     """Kubernetes' wire form of a time, whole seconds in UTC: `2026-01-02T03:04:05Z`."""
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def parse_rfc3339(text: str) -> float:
-    """Seconds since the epoch of an RFC 3339 time, fractions kept. ValueError when it is not one."""
-    return datetime.fromisoformat(text).timestamp()

@@ -3,10 +3,9 @@
     VcrayError
     ├── ConfigError      a scheduler configuration, a flag or a setting is wrong
     ├── InputError       a manifest or scenario file is wrong
-    ├── ServerError      the API server cannot be used: address, certificate, token
-    │   ├── Unreachable
-    │   └── Unauthorized
-    └── StateError       the command does not apply to the present state
+    └── ServerError      the API server cannot be used: address, certificate, token
+        ├── Unreachable
+        └── Unauthorized
 
 Each carries a `Problem` or several: a code that never changes its meaning, where in the user's input,
 and one sentence that says what is wrong and what to do.
@@ -97,10 +96,6 @@ class Unreachable(ServerError):
 
 class Unauthorized(ServerError):
     """The API server refused the credentials."""
-
-
-class StateError(VcrayError):
-    """The command does not apply to the present state."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

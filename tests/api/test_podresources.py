@@ -13,7 +13,6 @@ from vcray.api.podresources import (
     pod_requests,
     resource_amounts,
     resource_list,
-    sum_requests,
 )
 from vcray.api.wire import to_pod
 
@@ -189,8 +188,3 @@ def test_amounts_are_written_as_volcano_writes_them() -> None:
     assert format_amount("memory", 2**31) == "2Gi"
     assert format_amount("nvidia.com/gpu", 8000) == "8"
     assert format_amount("pods", 110) == "110"
-
-
-def test_requests_of_several_pods_add_up() -> None:
-    pod = to_pod(pod_of(container(cpu="1")))
-    assert sum_requests([pod, pod]) == {"cpu": 2000, "pods": 2}

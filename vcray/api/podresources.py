@@ -13,7 +13,7 @@ resized in place counts the most of what it asks for, has and was promised.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -180,11 +180,3 @@ def _raise_to(total: dict[str, int], amounts: Mapping[str, int]) -> None:
     for name, amount in amounts.items():
         if name not in total or total[name] < amount:
             total[name] = amount
-
-
-def sum_requests(pods: Iterable[Pod]) -> dict[str, int]:
-    """The requests of several pods together, in scheduler units."""
-    total: dict[str, int] = {}
-    for pod in pods:
-        _add(total, pod_requests(pod))
-    return total
