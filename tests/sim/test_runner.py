@@ -105,6 +105,30 @@ async def test_held_events_are_not_seen_until_released() -> None:
     )
 
 
+async def test_release_reaches_what_is_gone_by_now() -> None:
+    assert (
+        await failures(
+            """
+            name: held_and_gone
+            config: KA
+            given: {nodes: {n1: 4c}, jobs: {j: {tasks: {t: 2 x 1c}}}}
+            steps:
+              - settle
+              - hold: {kind: Pod, name: j-*}
+              - delete: {kind: vcjob, name: j}
+              - create: {pods: {p: 4c}}
+              - cycles: 2
+              - expect: {pods: {j: 0}, bound: {p: 0}}
+              - release: {kind: Pod, name: j-*}
+              - disconnect
+              - cycles: 1
+            expect: {bound: {p: 1}}
+            """
+        )
+        == []
+    )
+
+
 async def test_server_must_refuse_what_is_said_to_be_refused() -> None:
     told = await failures(
         """

@@ -45,6 +45,10 @@ class Backend(Protocol):
         """Deliver what was held back, in order."""
         ...
 
+    async def disconnect(self) -> None:
+        """End all watches of the control plane, as an API server that goes away does; it opens them again."""
+        ...
+
     async def stop_component(self, name: str) -> None:
         """Stop `scheduler` or `controllers` as a crash would: without a word."""
         ...

@@ -28,6 +28,7 @@ from vcray.sim.configurations import CONFIGURATIONS
 COMPARISON = re.compile(r"(?P<sign>>=|<=|!=|>|<|)(?P<number>\d+(?:\.\d+)?)|(?P<low>\d+)\.\.(?P<high>\d+)")
 """`3`, `>=2`, `<5`, `!=0`, `2..3`, without blanks."""
 
+BARE_WORDS = ("settle", "disconnect")
 OBJECT_KINDS = ("job", "group", "pod", "queue", "node")
 
 
@@ -252,6 +253,7 @@ class Step(_Part):
     restart: Literal["scheduler", "controllers", "all"] | None = None
     hold: Target | None = None
     release: Target | None = None
+    disconnect: Literal[True] | None = None
     cycles: Annotated[int, Field(ge=1, le=1000)] | None = None
     settle: Literal[True] | None = None
     advance: Annotated[str, AfterValidator(_duration)] | None = None
@@ -298,7 +300,7 @@ class Scenario(_Part):
     def _bare_words(cls, value: object) -> object:
         if not isinstance(value, list):
             return value
-        return [{each: True} if each == "settle" else each for each in value]
+        return [{each: True} if each in BARE_WORDS else each for each in value]
 
     @field_validator("never")
     @classmethod

@@ -33,6 +33,7 @@ class Steps:
         self._backend = backend
         self._order = order
         self._running = set(COMPONENTS)
+        self._held: dict[tuple[Resource, str | None, str], set[str]] = {}
 
     async def act(self, verb: str, value: object, where: str) -> None:
         """Do one step. InputError VC0303 when it names what is not there, an ApiError when the server refuses."""
@@ -52,13 +53,12 @@ class Steps:
                 await self._command(value)
             case "finish", Finish():
                 await self._finish(value, where)
+            case "disconnect", _:
+                await self._backend.disconnect()
             case "kubelet", Kubelet():
                 self._backend.kubelet(value)
-            case (("node_down" | "node_up"), str()):
-                await self._ready(value, verb == "node_up")
-            case (("cordon" | "uncordon"), str()):
-                patch: JsonObject = {"spec": {"unschedulable": verb == "cordon"}}
-                await self._backend.client.patch(NODES, None, value, patch)
+            case (("node_down" | "node_up" | "cordon" | "uncordon"), str()):
+                await self._node(verb, value)
             case (("stop" | "start" | "restart"), str()):
                 await self._component(verb, value, where)
             case _:
@@ -116,10 +116,17 @@ class Steps:
             await self._backend.client.delete(resource, namespace, name)
 
     async def _events(self, verb: str, target: Target) -> None:
-        """Hold or release; what does not exist yet can be held by its name."""
+        """Hold or release; what does not exist yet can be held by its name, what is gone by now is released."""
         resource, namespace = _resource(target)
+        names = {*await self._names(resource, namespace, target.name), target.name}
+        held = self._held.setdefault((resource, namespace, target.name), set())
+        if verb == "hold":
+            held |= names
+        else:
+            names |= held
+            held.clear()
         act = self._backend.hold if verb == "hold" else self._backend.release
-        for name in {*await self._names(resource, namespace, target.name), target.name}:
+        for name in sorted(names):
             await act(resource, namespace or "", name)
 
     async def _finish(self, step: Finish, where: str) -> None:
@@ -136,6 +143,13 @@ class Steps:
         for pod in pods:
             namespace, name = text(pod, "metadata", "namespace"), text(pod, "metadata", "name")
             await self._backend.finish(namespace, name, step.code)
+
+    async def _node(self, verb: str, name: str) -> None:
+        if verb in ("node_down", "node_up"):
+            await self._ready(name, verb == "node_up")
+        else:
+            patch: JsonObject = {"spec": {"unschedulable": verb == "cordon"}}
+            await self._backend.client.patch(NODES, None, name, patch)
 
     async def _ready(self, name: str, ready: bool) -> None:
         """The condition as the kubelet has it and the taint as the node lifecycle controller has it."""

@@ -94,6 +94,10 @@ class World:
         self._watched.release(resource, namespace, name)
         await self.rest()
 
+    async def disconnect(self) -> None:
+        self._watched.disconnect()
+        await self.rest()
+
     async def stop_component(self, name: str) -> None:
         await self.plane.stop_component(name)
 
