@@ -151,7 +151,7 @@ def running(arena: Arena) -> list[str]:
 
 def half_bind(arena: Arena, node: str) -> None:
     """A gang of four of which somebody bound two."""
-    arena.group("half", MEMBERS)
+    arena.group("half", MEMBERS, minResources={"cpu": str(MEMBERS)})
     for member in range(MEMBERS):
         arena.pod(f"half-{member}", "half")
     for member in range(2):
