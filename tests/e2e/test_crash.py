@@ -205,19 +205,33 @@ def test_a_half_bound_gang_that_cannot_be_completed_is_taken_back_and_nothing_el
     assert all("cannot be completed" in message for *_, message in evicted)
 
 
-def test_a_half_bound_gang_that_runs_is_not_touched(
+def test_a_gang_that_was_whole_once_is_not_touched(
     server: ControlPlane, arena: Arena, programs: list[Program], log: Path
 ) -> None:
-    """It started whole once and lost pods: that is no work of a crash."""
+    """It lost pods since: that is no work of a crash."""
     node = arena.node("n0", cpu=2)
     half_bind(arena, node)
     arena.play("Running", ["half-0", "half-1"])
+    ready = {"type": "Scheduled", "status": "True", "reason": "tasks in gang are ready to be scheduled"}
+    arena.client.patch(f"{arena.groups}/half", {"status": {"phase": "Inqueue", "conditions": [ready]}})
 
     start(programs, server, log).ready()
 
     for _ in range(10):
         assert sorted(arena.bound()) == ["half-0", "half-1"]
         time.sleep(0.2)
+
+
+def test_a_half_bound_gang_whose_pods_a_kubelet_started_is_taken_back_all_the_same(
+    server: ControlPlane, arena: Arena, programs: list[Program], log: Path
+) -> None:
+    node = arena.node("n0", cpu=3)
+    half_bind(arena, node)
+    arena.play("Running", ["half-0", "half-1"])
+
+    start(programs, server, log).ready()
+
+    arena.wait(lambda: not arena.bound(), "the half-started gang to be taken back", RECOVERED_S)
 
 
 def test_a_stopped_vcray_ends_at_once_and_its_successor_carries_on(

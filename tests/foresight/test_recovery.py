@@ -11,11 +11,18 @@ from vcray.api.meta import JsonObject
 from vcray.cache.cluster import snapshot_of
 from vcray.config.scheduler import HELM_CONF
 from vcray.core.snapshot import Snapshot
-from vcray.foresight.recovery import REASON, complete, half_bound, take_back
+from vcray.foresight.recovery import REASON, complete, half_bound, holds_gangs, take_back
 from vcray.registry import discover
 from vcray.sim import shorthand
 
 POLICY = policy_from(HELM_CONF, discover())
+
+
+READY: JsonObject = {
+    "type": "Scheduled",
+    "status": "True",
+    "reason": "tasks in gang are ready to be scheduled",
+}
 
 
 def cluster(
@@ -24,13 +31,15 @@ def cluster(
     pods: JsonObject,
     running: Iterable[str] = (),
     phase: str = "Inqueue",
+    conditions: tuple[JsonObject, ...] = (),
 ) -> Snapshot:
     """A snapshot of objects in short form; pods with a node are bound, those named in `running` run."""
     objects: list[JsonObject] = [shorthand.queue("default", {}, ""), shorthand.queue("root", {}, "")]
     objects += [shorthand.node(name, str(size), "") for name, size in nodes.items()]
     for name, spec in groups.items():
         assert isinstance(spec, int | dict)
-        objects.append({**shorthand.group(name, spec, ""), "status": {"phase": phase}})
+        status: JsonObject = {"phase": phase, "conditions": list(conditions)}
+        objects.append({**shorthand.group(name, spec, ""), "status": status})
     for name, spec in pods.items():
         assert isinstance(spec, dict)
         for pod in shorthand.pods(name, spec, ""):
@@ -56,11 +65,37 @@ def test_a_gang_below_its_minimum_that_never_ran_is_half_bound() -> None:
     assert half_bound(two_of_four()) == ("default/g",)
 
 
-def test_a_whole_gang_one_with_nothing_bound_and_one_that_runs_are_not() -> None:
+def test_a_kubelet_that_was_quick_does_not_excuse_a_gang_that_was_never_ready() -> None:
+    pods: JsonObject = {
+        "b": {"count": 2, "size": "1c", "group": "g", "node": "n1"},
+        "p": {"count": 2, "size": "1c", "group": "g"},
+    }
+    snapshot = cluster({"n1": "3c"}, {"g": 4}, pods, running=["b-0", "b-1"])
+
+    assert half_bound(snapshot) == ("default/g",)
+    assert [evict.task for evict in take_back(snapshot, ["default/g"])] == ["default/b-0", "default/b-1"]
+
+
+def test_a_policy_without_gang_has_nothing_to_recover() -> None:
+    loose = policy_from("actions: allocate\ntiers:\n- plugins:\n  - name: priority\n", discover())
+    off = policy_from(
+        "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n    enableJobReady: false\n", discover()
+    )
+
+    assert holds_gangs(POLICY)
+    assert not holds_gangs(loose)
+    assert not holds_gangs(off)
+
+
+def test_a_whole_gang_one_with_nothing_bound_and_one_that_ran_are_not() -> None:
     whole = cluster({"n1": "8c"}, {"g": 2}, {"b": {"count": 2, "size": "1c", "group": "g", "node": "n1"}})
     waiting = cluster({"n1": "8c"}, {"g": 2}, {"p": {"count": 2, "size": "1c", "group": "g"}})
     running = cluster(
-        {"n1": "8c"}, {"g": 4}, {"b": {"count": 2, "size": "1c", "group": "g", "node": "n1"}}, running=["b-0"]
+        {"n1": "8c"},
+        {"g": 4},
+        {"b": {"count": 2, "size": "1c", "group": "g", "node": "n1"}},
+        running=["b-0"],
+        conditions=(READY,),
     )
 
     assert half_bound(whole) == half_bound(waiting) == half_bound(running) == ()

@@ -38,7 +38,7 @@ from vcray.core.session import Carry, decide
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import MISSING, Status
 from vcray.errors import ConfigError
-from vcray.foresight.recovery import complete, half_bound, take_back
+from vcray.foresight.recovery import complete, half_bound, holds_gangs, take_back
 from vcray.log import get_logger
 from vcray.metrics import Metrics
 from vcray.registry import ACTIONS, PLUGINS, Registry
@@ -199,6 +199,8 @@ class Coordinator:
 
     async def _recover(self) -> frozenset[str]:
         """Make suspect gangs whole, else take back what was bound of them (those jobs are returned). Waits for its writes."""
+        if not holds_gangs(self._policy):
+            self._suspects = set()
         if self._suspects is not None and not self._suspects:
             return frozenset()
         snapshot = self._snapshot()

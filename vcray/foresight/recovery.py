@@ -1,8 +1,10 @@
 """Gangs that were bound in part and never ran: make them whole first, else take them back.
 
 A crash between two bindings of a gang, or a binding that the API server refused, leaves a gang bound below its minimum.
-Its pods hold resources and cannot start their work. Truth is in the API server alone, so no intent is stored: such a gang
-is recognised by its pods. Recovery asks the same `decide()` twice: with every other job's pending pods out of the way, then,
+Its pods hold resources and cannot do their work, even where a kubelet has started them already. Truth is in the API server
+alone, so no intent is stored: such a gang is recognised by its pods, and by its PodGroup never having been ready. A gang that
+was whole once and lost pods since is none of recovery's business, nor is any where the policy does not hold gangs together.
+Recovery asks the same `decide()` twice: with every other job's pending pods out of the way, then,
 for gangs that are still below their minimum, it evicts what was bound.
 """
 
@@ -13,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from vcray.core.arrays import Bool
+from vcray.core.arrays import Bool, Int8
 from vcray.core.decisions import Decisions, Evict
 from vcray.core.policy import Policy
 from vcray.core.session import decide
@@ -23,8 +25,21 @@ from vcray.core.tables import MISSING, GroupStatus, Phase, Status
 REASON = "gang is bound below its minimum and cannot be completed"
 
 
+_BEGUN = (Phase.RUNNING, Phase.UNKNOWN, Phase.COMPLETED)
+
+
+def holds_gangs(policy: Policy) -> bool:
+    """Does some plugin of the policy say when a job may be committed? Without one a job bound in part is no accident."""
+    return any(
+        hasattr(recipe.plugin, "job_ready") and recipe.config.enabled("enableJobReady")
+        for tier in policy.tiers
+        for recipe in tier
+    )
+
+
 def half_bound(snapshot: Snapshot) -> tuple[str, ...]:
-    """Names of jobs with bound pods, fewer than their minimum (the total or a role's), none of which ever ran."""
+    """Names of jobs that hold nodes with fewer pods than their minimum (the total or a role's) and never ran as a gang:
+    no pod has ended, and either none runs or the PodGroup was never ready."""
     jobs = _half_bound(snapshot, _counts(snapshot))
     return tuple(sorted(snapshot.jobs.names[row] for row in np.flatnonzero(jobs)))
 
@@ -55,12 +70,12 @@ def _admitted(status: GroupStatus, wanted: bool) -> GroupStatus:
 
 
 def take_back(snapshot: Snapshot, jobs: Iterable[str]) -> tuple[Evict, ...]:
-    """Evictions of all bound pods of the named jobs that are still bound in part."""
+    """Evictions of all pods on nodes of the named jobs that are still bound in part."""
     wanted = set(jobs) & set(half_bound(snapshot))
     tasks = snapshot.tasks
     evictions = [
         Evict(tasks.names[row], tasks.uids[row], snapshot.jobs.names[tasks.job[row]], REASON)
-        for row in np.flatnonzero((tasks.status == Status.BOUND) & (tasks.job != MISSING))
+        for row in np.flatnonzero(_held(tasks.status) & (tasks.job != MISSING))
         if snapshot.jobs.names[tasks.job[row]] in wanted
     ]
     return tuple(sorted(evictions, key=lambda evict: evict.task))
@@ -75,16 +90,30 @@ def _counts(snapshot: Snapshot) -> dict[Status, np.ndarray[tuple[int], np.dtype[
     }
 
 
+def _held(status: Int8) -> Bool:
+    """(P,) pods on a node, started or not."""
+    held: Bool = (status == Status.BOUND) | (status == Status.RUNNING)
+    return held
+
+
 def _half_bound(snapshot: Snapshot, counts: dict[Status, np.ndarray[tuple[int], np.dtype[np.int64]]]) -> Bool:
-    bound = counts[Status.BOUND]
-    ran = counts[Status.RUNNING] + counts[Status.SUCCEEDED] + counts[Status.FAILED]
+    held = counts[Status.BOUND] + counts[Status.RUNNING]
+    ended = counts[Status.SUCCEEDED] + counts[Status.FAILED]
     in_flight = counts[Status.BINDING] + counts[Status.RELEASING]
-    short = bound + _pending_best_effort(snapshot) < snapshot.jobs.min_available
+    short = held + _pending_best_effort(snapshot) < snapshot.jobs.min_available
     for row, minimums in enumerate(snapshot.jobs.role_minimum):
-        if minimums and bound[row] and not short[row]:
+        if minimums and held[row] and not short[row]:
             short[row] = _role_short(snapshot, row, minimums)
-    result: Bool = (bound > 0) & short & (ran == 0) & (in_flight == 0)
+    ran = (counts[Status.RUNNING] > 0) & np.fromiter(map(_was_ready, snapshot.jobs.status), dtype=np.bool_)
+    result: Bool = (held > 0) & short & (ended == 0) & (in_flight == 0) & ~ran
     return result
+
+
+def _was_ready(status: GroupStatus) -> bool:
+    """Has the gang been whole before? Its condition Scheduled stays when it no longer is."""
+    return status.phase in _BEGUN or any(
+        condition.type == "Scheduled" and condition.status == "True" for condition in status.conditions
+    )
 
 
 def _pending_best_effort(snapshot: Snapshot) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -103,5 +132,5 @@ def _role_short(snapshot: Snapshot, job: int, minimums: tuple[tuple[int, int], .
     if snapshot.jobs.min_available[job] < sum(minimum for _, minimum in minimums):
         return False
     tasks = snapshot.tasks
-    mine = tasks.role[(tasks.job == job) & (tasks.status == Status.BOUND)]
+    mine = tasks.role[(tasks.job == job) & _held(tasks.status)]
     return any(int((mine == role).sum()) < minimum for role, minimum in minimums)
