@@ -8,7 +8,8 @@ a queue's `status.allocated` is server-side applied under a field manager of its
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 
 from vcray.actors.runtime import Time
 from vcray.api.meta import JsonObject, JsonValue
@@ -24,6 +25,8 @@ from vcray.kube.events import EventRecorder, Involved
 from vcray.log import get_logger
 
 log = get_logger("binder")
+
+T = TypeVar("T")
 
 QUEUE_MANAGER = "vcray-scheduler"
 """Field manager of a queue's status.allocated."""
@@ -44,28 +47,28 @@ class StatusWriter:
     async def write(self, decisions: Decisions, refused: Mapping[str, str]) -> None:
         """All statuses and events of a round; jobs with a refused binding keep their old status until the next one."""
         groups = [update for update in decisions.groups if update.job not in refused]
-        work: list[Awaitable[None]] = [self._fenced(self._group(update)) for update in groups]
-        work += [self._fenced(self._condition(condition)) for condition in decisions.conditions]
-        work += [self._fenced(self._event(event)) for event in decisions.events]
-        work += [self._fenced(self._queue(update)) for update in decisions.queues]
+        work: list[Awaitable[None]] = [self._fenced(self._group, update) for update in groups]
+        work += [self._fenced(self._condition, condition) for condition in decisions.conditions]
+        work += [self._fenced(self._event, event) for event in decisions.events]
+        work += [self._fenced(self._queue, update) for update in decisions.queues]
         await asyncio.gather(*work)
 
     async def assigned(self, bind: Bind) -> None:
         """The event of a binding that was done."""
         text = f"Successfully assigned {bind.task} to {bind.node}"
-        await self._fenced(self._event(Event("Pod", bind.task, bind.uid, "Normal", "Scheduled", text)))
+        await self._fenced(self._event, Event("Pod", bind.task, bind.uid, "Normal", "Scheduled", text))
 
     async def refused(self, bind: Bind, message: str) -> None:
         """The condition of a pod whose binding was refused."""
         text = f"failed to bind to node {bind.node}: {message}"
-        await self._fenced(self._condition(PodCondition(bind.task, bind.uid, "SchedulerError", text)))
+        await self._fenced(self._condition, PodCondition(bind.task, bind.uid, "SchedulerError", text))
 
     async def evicted(self, evict: Evict) -> None:
         """The events of an eviction, on the pod and its PodGroup."""
         text = f"Pod is evicted, because of {evict.reason}"
-        await self._fenced(self._event(Event("Pod", evict.task, evict.uid, "Warning", "Evict", text)))
+        await self._fenced(self._event, Event("Pod", evict.task, evict.uid, "Warning", "Evict", text))
         if evict.job:
-            await self._fenced(self._event(Event("PodGroup", evict.job, "", "Normal", "Evict", evict.reason)))
+            await self._fenced(self._event, Event("PodGroup", evict.job, "", "Normal", "Evict", evict.reason))
 
     def eviction_conditions(self, evict: Evict) -> list[JsonValue]:
         """Conditions of a pod about to be deleted."""
@@ -125,10 +128,11 @@ class StatusWriter:
         body: JsonObject = {"metadata": {"name": update.queue}, "status": {"allocated": allocated}}
         await self._client.apply(QUEUES, body, force=True, subresource="status", field_manager=QUEUE_MANAGER)
 
-    async def _fenced(self, write: Awaitable[None]) -> None:
+    async def _fenced(self, write: Callable[[T], Awaitable[None]], what: T) -> None:
+        """Write once there is a slot; a stop before that leaves no coroutine behind that nobody awaits."""
         async with self._slots:
             try:
-                await write
+                await write(what)
             except (Conflict, NotFound) as error:
                 log.debug("status left to the next round", why=str(error))
             except VcrayError as error:
