@@ -57,7 +57,7 @@ from vcray.core.decisions import Decisions
 from vcray.errors import ConfigError, Problem, ServerError, VcrayError
 from vcray.kube.auth import load as load_transport
 from vcray.kube.client import KubeClient
-from vcray.kube.errors import AlreadyExists, ResourceMissing
+from vcray.kube.errors import NOT_INSTALLED, AlreadyExists, ResourceMissing
 from vcray.kube.events import EventRecorder, Involved
 from vcray.kube.lease import Leadership
 from vcray.kube.transport import Transport
@@ -183,10 +183,7 @@ class ControlPlane:
             except AlreadyExists:
                 continue
             except ResourceMissing as error:
-                what = (
-                    "Volcano's resource definitions are not installed; apply the output of `vcray crds` first"
-                )
-                raise ServerError(Problem("VC0404", self._transport.address, what)) from error
+                raise ServerError(Problem("VC0404", self._transport.address, NOT_INSTALLED)) from error
 
     # -- wiring -----------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from vcray.cli.vcctl import execute
 from vcray.clock import ManualClock
 from vcray.cluster import InProcessTransport, Store
 from vcray.kube.client import KubeClient
+from vcray.kube.errors import NOT_INSTALLED, ResourceMissing
 
 
 class Cluster:
@@ -308,3 +309,21 @@ def test_job_view_shows_the_job_and_events_of_its_name(cluster):
     assert "Status:\n  Pending:      \t2\n  State:\n    Phase:\tPending\n" in out
     assert "PodGroupPending" in out
     assert "NotMine" not in out
+
+
+def test_a_server_without_the_definitions_is_told_in_our_words():
+    class Bare:
+        async def list(self, *_, **__):
+            raise ResourceMissing("404 page not found", where="GET /apis/batch.volcano.sh/v1alpha1/jobs")
+
+        async def close(self):
+            pass
+
+    async def connect():
+        return Bare()
+
+    out = io.StringIO()
+    code = execute(["job", "list"], connect, out, io.StringIO())
+
+    assert code == 255
+    assert out.getvalue() == f"Failed to list job: VC0404 {NOT_INSTALLED}\n"

@@ -222,7 +222,6 @@ def _run(call: Invocation, connect: Connect | None, out: TextIO) -> int:
 
     from vcray.cli.connection import opened
     from vcray.errors import VcrayError
-    from vcray.kube.errors import ApiError
 
     module, _, name = call.command.run.partition(":")
     handler: Handler = getattr(import_module(module), name)
@@ -235,7 +234,7 @@ def _run(call: Invocation, connect: Connect | None, out: TextIO) -> int:
         asyncio.run(connected())
     except (CommandError, VcrayError) as error:
         words = " ".join(each.name for each in reversed(call.path[1:]))
-        print(f"Failed to {words}: {error.message if isinstance(error, ApiError) else error}", file=out)
+        print(f"Failed to {words}: {_sentence(error)}", file=out)
         return FAILED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -243,6 +242,15 @@ def _run(call: Invocation, connect: Connect | None, out: TextIO) -> int:
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _sentence(error: Exception) -> str:
+    """The server's own words for what it refused; ours where it says no more than `404 page not found`."""
+    from vcray.kube.errors import NOT_INSTALLED, ApiError, ResourceMissing
+
+    if isinstance(error, ResourceMissing):
+        return f"{error.problem_code} {NOT_INSTALLED}"
+    return error.message if isinstance(error, ApiError) else str(error)
 
 
 if __name__ == "__main__":

@@ -149,6 +149,9 @@ _BY_CODE: dict[int, type[ApiError]] = {
     429: TooManyRequests,
 }
 
+NOT_INSTALLED = "Volcano's resource definitions are not installed; apply the output of `vcray crds` first"
+"""What to tell a user when one of Volcano's resources is missing."""
+
 _UNKNOWN_PATHS = ("the server could not find the requested resource", "404 page not found")
 
 
