@@ -58,7 +58,7 @@ async def test_metrics_and_health_are_served_and_a_taken_port_is_one_sentence() 
             assert (answer.status, await answer.text()) == (500, "binder fails")
 
     assert "vcray_rounds_total 1.0" in text
-    with pytest.raises(ConfigError, match=r"VC0502 metrics_port: cannot listen on 127\.0\.0\.1"):
+    with pytest.raises(ConfigError, match=r"VC0502 --metrics-port: cannot listen on 127\.0\.0\.1"):
         await second.start("127.0.0.1", server.port)
     await server.stop()
 

@@ -171,17 +171,27 @@ def test_a_kubeconfig_that_is_missing_is_one_sentence(program, tmp_path, run):
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
-        (["--pools", "0"], "pools"),
-        (["--pools", "many"], "pools"),
-        (["--log-level", "LOUD"], "log_level"),
-        (["--coalesce-ms", "-1"], "coalesce_ms"),
+        (["--pools", "0"], "--pools: must be at least 1, got '0'"),
+        (["--pools", "many"], "--pools: must be a whole number, got 'many'"),
+        (["--log-level", "LOUD"], "--log-level: must be one of DEBUG, INFO, WARNING, ERROR, got 'LOUD'"),
+        (["--coalesce-ms", "-1"], "--coalesce-ms: must be at least 0, got '-1'"),
+        (["--scheduler-names", "volcano,"], "--scheduler-names: must not be empty, got ''"),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_told_by_name(arguments, name, run):
+def test_a_setting_that_cannot_be_used_is_told_by_its_flag(arguments, name, run):
     code, out, err = run("vcray", "run", *arguments)
 
     assert (code, out) == (2, "")
-    assert one_sentence(err, "VC0502").startswith(f"VC0502 {name}: ")
+    assert one_sentence(err, "VC0502") == f"VC0502 {name}"
+
+
+def test_a_setting_from_the_environment_is_told_by_its_variable(run, monkeypatch):
+    monkeypatch.setenv("VCRAY_STRICT", "maybe")
+
+    code, _, err = run("vcray", "run")
+
+    assert code == 2
+    assert one_sentence(err, "VC0502") == "VC0502 VCRAY_STRICT: must be true or false, got 'maybe'"
 
 
 def test_a_benchmark_that_cannot_fit_is_one_sentence(run):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 from aiohttp import web
@@ -32,9 +33,11 @@ class MetricsServer:
             await site.start()
         except OSError as error:
             await self.stop()
-            why = error.strerror or str(error)
+            why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
             raise ConfigError(
-                Problem("VC0502", "metrics_port", f"cannot listen on {address}:{port}: {why}; choose another")
+                Problem(
+                    "VC0502", "--metrics-port", f"cannot listen on {address}:{port}: {why}; choose another"
+                )
             ) from error
         self.port = self._runner.addresses[0][1]
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import click
 
-from vcray.config.settings import PREFIX, Settings, load
+from vcray.config.settings import PREFIX, Names, Settings, load
 
 C = TypeVar("C", bound=Callable[..., object])
 
@@ -36,7 +36,7 @@ def _shown(default: object) -> str:
 
 
 def _kind(annotation: object) -> str:
-    known: dict[object, str] = {int: "INTEGER", float: "NUMBER", tuple[str, ...]: "NAME,NAME"}
+    known: dict[object, str] = {int: "INTEGER", float: "NUMBER", Names: "NAME,NAME"}
     return known.get(annotation, "FILE" if annotation == Path | None else "TEXT")
 
 
@@ -71,7 +71,7 @@ def command(kubeconfig: Path | None, context: str | None, **flags: object) -> No
 
 def read_flags(flags: dict[str, object]) -> dict[str, object]:
     """Flags as `settings.load` wants them: lists apart, what was not given left out."""
-    lists = {name for name, field in Settings.model_fields.items() if field.annotation == tuple[str, ...]}
+    lists = {name for name, field in Settings.model_fields.items() if field.annotation == Names}
     return {
         name: str(value).split(",") if name in lists else value
         for name, value in flags.items()

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic_core import ErrorDetails
 
 from vcray.errors import ConfigError, Problem
 
 PREFIX = "VCRAY_"
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Names: TypeAlias = tuple[Name, ...]
+"""Written with commas between in a flag or variable."""
 
 
 class Settings(BaseModel):
@@ -21,7 +28,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    scheduler_names: tuple[str, ...] = Field(
+    scheduler_names: Names = Field(
         ("volcano",), description="schedulerName of the pods to schedule; the first is the default of vcjobs"
     )
     scheduler_conf: Path | None = Field(
@@ -46,21 +53,41 @@ class Settings(BaseModel):
         5.0, ge=0, le=1000, description="changes that come within this time share one round"
     )
     seed: int = Field(0, description="breaks ties between equal nodes")
-    log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="least level to log")
+    log_level: str = Field("INFO", pattern=f"^({'|'.join(LOG_LEVELS)})$", description="least level to log")
 
 
 def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Settings:
     """Settings from given flags and an environment. ConfigError VC0502 names each value that cannot be used."""
     values: dict[str, object] = {}
+    origin: dict[str, str] = {}  # setting -> how the user spelled it
     for name, field in Settings.model_fields.items():
         text = environment.get(PREFIX + name.upper())
         if text is not None:
-            values[name] = text.split(",") if field.annotation == tuple[str, ...] else text
-    values.update({name: value for name, value in flags.items() if value is not None})
+            values[name] = text.split(",") if field.annotation == Names else text
+            origin[name] = PREFIX + name.upper()
+    for name, value in flags.items():
+        if value is not None:
+            values[name] = value
+            origin[name] = "--" + name.replace("_", "-")
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
         raise ConfigError(
-            Problem("VC0502", ".".join(map(str, each["loc"])), f"{each['msg']}, got {each['input']!r}")
+            Problem("VC0502", origin.get(str(each["loc"][0]), str(each["loc"][0])), _sentence(each))
             for each in error.errors()
         ) from error
+
+
+def _sentence(error: ErrorDetails) -> str:
+    """What a value must be, in a user's words, and what it was."""
+    context = error.get("ctx", {})
+    must = {
+        "greater_than_equal": f"must be at least {context.get('ge', 0):g}",
+        "less_than_equal": f"must be at most {context.get('le', 0):g}",
+        "int_parsing": "must be a whole number",
+        "float_parsing": "must be a number",
+        "bool_parsing": "must be true or false",
+        "string_pattern_mismatch": f"must be one of {', '.join(LOG_LEVELS)}",
+        "string_too_short": "must not be empty",
+    }.get(error["type"], error["msg"])
+    return f"{must}, got {error['input']!r}"
