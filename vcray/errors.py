@@ -29,6 +29,7 @@ CODES: dict[str, str] = {
     "VC0108": "unknown or ill-typed plugin argument",
     "VC0109": "two settings of the scheduler configuration exclude each other",
     "VC0110": "a plugin class is not well formed",
+    "VC0111": "unknown key in the scheduler configuration",
     "VC0201": "the manifest is not YAML",
     "VC0202": "the manifest is not a Kubernetes object",
     "VC0203": "the API server refused the object",

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from vcray.api.crds import MODELS
+from vcray.cli.check import checked
 from vcray.cli.main import execute
 from vcray.cli.output import plain_table, print_table
 
@@ -249,3 +250,20 @@ def test_a_terminal_gets_a_table_with_colours():
 
     assert "\x1b[" in out.getvalue()
     assert "NAME" in out.getvalue()
+
+
+def test_a_place_is_that_of_the_file_even_behind_an_unknown_plugin():
+    text = """\
+actions: allocate
+tiers:
+- plugins:
+  - name: nobody
+  - name: binpack
+    arguments: {binpack.weight: heavy}
+"""
+    _, problems = checked(text)
+
+    assert [each.where for each in problems] == [
+        "tiers[0].plugins[0].name",
+        "tiers[0].plugins[1].arguments.binpack.weight",
+    ]

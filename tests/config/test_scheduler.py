@@ -123,3 +123,17 @@ def test_hierarchy_and_proportion_may_stand_in_different_tiers() -> None:
     )
 
     assert [[plugin.name for plugin in tier] for tier in config.tiers] == [["drf"], ["proportion"]]
+
+
+def test_keys_that_nobody_reads_are_told_and_skipped():
+    config = load_scheduler_config("actions: allocate\ntier: []\ntiers:\n- plugin: []\n")
+
+    assert [str(each) for each in config.problems] == [
+        "VC0111 tier: unknown key 'tier' has no effect; did you mean 'tiers'?",
+        "VC0111 tiers[0].plugin: unknown key 'plugin' has no effect; did you mean 'plugins'?",
+    ]
+
+
+def test_an_action_that_is_still_to_come_is_told_so():
+    with pytest.raises(ConfigError, match="this version of vcray has no action 'reclaim' yet; leave it out"):
+        load_scheduler_config("actions: allocate, reclaim", ["allocate"])

@@ -41,7 +41,7 @@ from vcray.errors import ConfigError
 from vcray.foresight.recovery import complete, half_bound, holds_gangs, take_back
 from vcray.log import get_logger
 from vcray.metrics import Metrics
-from vcray.registry import ACTIONS, PLUGINS, Registry
+from vcray.registry import ACTIONS, Registry
 
 log = get_logger("coordinator")
 
@@ -242,8 +242,7 @@ class Coordinator:
 
 def policy_from(text: str, registry: Registry) -> Policy:
     """The policy of a volcano-scheduler.conf. ConfigError when it cannot be used; what was skipped is in its problems."""
-    config = load_scheduler_config(text, registry.names(ACTIONS), registry.names(PLUGINS))
-    return build_policy(config, registry)
+    return build_policy(load_scheduler_config(text, registry.names(ACTIONS)), registry)
 
 
 def in_flight(snapshot: Snapshot) -> tuple[str, ...]:

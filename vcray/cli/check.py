@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from vcray.api.meta import JsonObject
     from vcray.config.scheduler import SchedulerConfig
     from vcray.errors import Problem
+    from vcray.registry import Registry
 
 
 @click.command("check")
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
 def command(conf: Path, verbose: bool, output: str) -> int:
     """Say what is wrong with a volcano-scheduler.conf, one problem a line; exit code 1 when there is any.
 
-    Problems VC0106, VC0107 and VC0108 are skipped by `vcray run`, unless it is --strict; the others are refused, and the
-    last good configuration stays in force.
+    Problems VC0106, VC0107, VC0108 and VC0111 are skipped by `vcray run`, unless it is --strict; the others are refused,
+    and the last good configuration stays in force.
 
     \b
     Examples:
@@ -54,18 +56,28 @@ def checked(text: str) -> tuple[SchedulerConfig | None, list[Problem]]:
     from vcray.config.scheduler import load_scheduler_config
     from vcray.core.policy import build_policy
     from vcray.errors import ConfigError
-    from vcray.registry import ACTIONS, PLUGINS, discover
+    from vcray.registry import ACTIONS, discover
 
     registry = discover()
-    actions, plugins = registry.names(ACTIONS), registry.names(PLUGINS)
     try:
-        config = load_scheduler_config(text, actions, plugins)
-        return config, list(build_policy(config, registry).problems)
+        config = load_scheduler_config(text, registry.names(ACTIONS))
+        return _known(config, registry), list(build_policy(config, registry).problems)
     except ConfigError as error:
         refused = list(error.problems)
     with contextlib.suppress(ConfigError):  # what would be skipped, were the actions right
-        refused += load_scheduler_config(text, None, plugins).problems
+        config = replace(load_scheduler_config(text), actions=())
+        refused += build_policy(config, registry).problems
     return None, list(dict.fromkeys(refused))
+
+
+def _known(config: SchedulerConfig, registry: Registry) -> SchedulerConfig:
+    """Without the plugins that would be skipped."""
+    from vcray.registry import PLUGINS
+
+    known = registry.names(PLUGINS)
+    return replace(
+        config, tiers=tuple(tuple(each for each in tier if each.name in known) for tier in config.tiers)
+    )
 
 
 def _read(conf: Path) -> str:

@@ -43,8 +43,11 @@ OFF_BY_DEFAULT = ("enableHierarchy", "enabledClusterOrder")
 FLAGS = frozenset(ON_BY_DEFAULT + OFF_BY_DEFAULT)
 """Flags of a plugin as the file spells them; some say `enable`, others `enabled`."""
 
-SKIPPED = frozenset({"VC0106", "VC0107", "VC0108"})
+SKIPPED = frozenset({"VC0106", "VC0107", "VC0108", "VC0111"})
 """Codes of problems that a running scheduler reports and goes on without; the others refuse the whole file."""
+
+ACTIONS_TO_COME = frozenset({"preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim"})
+"""Actions of Volcano's that a configuration may well name, although this version may not have them."""
 
 DEFAULT_CONF = """\
 actions: "enqueue, allocate, backfill"
@@ -151,6 +154,7 @@ class _Reader:
         if not isinstance(document, dict):
             self._say("VC0102", "", f"must be a mapping with `actions` and `tiers`, not {_kind(document)}")
             return None
+        self._keys(document, ("actions", "tiers", "configurations", "metrics"), "")
         actions = self._actions(document.get("actions"))
         tiers = self._tiers(document.get("tiers"))
         configurations = self._configurations(document.get("configurations"))
@@ -160,6 +164,12 @@ class _Reader:
 
     def _say(self, code: str, where: str, what: str) -> None:
         self.problems.append(Problem(code, where, what))
+
+    def _keys(self, table: Mapping[object, object], known: tuple[str, ...], where: str) -> None:
+        for key in table:
+            if key not in known:
+                what = f"unknown key '{key}' has no effect{did_you_mean(str(key), known)}"
+                self._say("VC0111", f"{where}{key}", what)
 
     def _actions(self, value: object) -> tuple[str, ...]:
         if value is None or value == "":
@@ -180,8 +190,13 @@ class _Reader:
             if not name:
                 self._say("VC0105", where, "an action name is empty; is there a comma too many?")
             elif self.known_actions is not None and name not in self.known_actions:
-                self._say("VC0105", where, f"unknown action '{name}'{did_you_mean(name, self.known_actions)}")
+                self._say("VC0105", where, self._unknown_action(name, self.known_actions))
         return names
+
+    def _unknown_action(self, name: str, known: frozenset[str]) -> str:
+        if name in ACTIONS_TO_COME:
+            return f"this version of vcray has no action '{name}' yet; leave it out"
+        return f"unknown action '{name}'{did_you_mean(name, known)}"
 
     def _tiers(self, value: object) -> tuple[tuple[PluginConfig, ...], ...]:
         tiers = []
@@ -190,6 +205,7 @@ class _Reader:
             if tier is not None and not isinstance(tier, dict):
                 self._say("VC0102", where, f"must be a mapping with `plugins`, not {_kind(tier)}")
                 continue
+            self._keys(tier or {}, ("plugins",), f"{where}.")
             entries = self._list((tier or {}).get("plugins"), f"{where}.plugins")
             found = [self._plugin(entry, f"{where}.plugins[{i}]") for i, entry in enumerate(entries)]
             plugins = tuple(plugin for plugin in found if plugin is not None)
