@@ -63,7 +63,9 @@ async def test_metrics_and_health_are_served_and_a_taken_port_is_one_sentence() 
     await server.stop()
 
 
-async def test_a_changed_file_is_sent_once_and_a_refusal_is_told(tmp_path: Path) -> None:
+async def test_a_changed_file_is_sent_once_and_a_refusal_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "volcano-scheduler.conf"
     path.write_text("first")
     sent: list[str] = []
@@ -83,8 +85,11 @@ async def test_a_changed_file_is_sent_once_and_a_refusal_is_told(tmp_path: Path)
         await file.look()
         await file.look()
     path.unlink()
-    await file.look()
+    with caplog.at_level("WARNING", "vcray"):
+        for _ in range(3):
+            await file.look()
 
+    assert [each.levelname for each in caplog.records if "kept" in each.getMessage()] == ["WARNING"]
     assert sent == ["second", "bad"]
     assert told == [(True, ()), (False, ("VC0105 unknown action",))]
 

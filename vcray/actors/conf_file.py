@@ -40,6 +40,7 @@ class ConfFile:
         self._reconfigure = reconfigure
         self._time = time
         self._told = told
+        self._unread = ""  # why the last look could not read the file
 
     async def run(self) -> None:
         """Follow the file, for ever."""
@@ -52,12 +53,15 @@ class ConfFile:
         try:
             text = read(self._path)
         except ConfigError as error:
-            log.warning("configuration kept", why=str(error))
+            if str(error) != self._unread:
+                log.warning("configuration kept", why=str(error))
+            self._unread = str(error)
             return
+        self._unread = ""
         if text == self._text:
             return
         self._text = text
         answer = await self._reconfigure(text)
         state = "configuration in force" if answer.in_force else "configuration refused, the last one stays"
-        log.info(state, file=self._path)
+        (log.info if answer.in_force else log.warning)(state, file=self._path)
         await self._told(answer.in_force, answer.problems)

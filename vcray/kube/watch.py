@@ -24,11 +24,16 @@ from vcray.kube.backoff import Backoff, golden_jitter
 from vcray.kube.client import PAGE_SIZE, KubeClient
 from vcray.kube.errors import ApiError, Gone, error_of_status
 from vcray.kube.identity import identify
+from vcray.log import get_logger
 
 T = TypeVar("T", bound=JsonObject | wire.WireObject)
 Decode = Callable[[msgspec.Raw], T]
 
+log = get_logger("watch")
+
 TIMEOUT_SECONDS = 300
+TOLD_AFTER = 3
+"""Failures in a row after which the log says so: a server that comes back at once is not worth a line."""
 
 
 class EventType(StrEnum):
@@ -247,12 +252,16 @@ class Watch(Generic[T]):
     # -- health -----------------------------------------------------------------------------------------------
 
     def _succeeded(self) -> None:
+        if self.failures >= TOLD_AFTER:
+            log.info("reading again", resource=self.resource.full_name)
         self.failures = 0
         self._backoff.reset()
 
     async def _failed(self, error: Exception) -> None:
         self.failures += 1
         self.last_error = error
+        if self.failures == TOLD_AFTER:
+            log.warning("cannot read, trying on", resource=self.resource.full_name, why=str(error))
         asked = error.retry_after if isinstance(error, ApiError) else None
         await self.client.sleep(max(self._backoff.following(), asked or 0.0))
 
