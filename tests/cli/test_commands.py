@@ -267,3 +267,7 @@ tiers:
         "tiers[0].plugins[0].name",
         "tiers[0].plugins[1].arguments.binpack.weight",
     ]
+
+
+def test_the_version_is_a_flag_too(vcray):
+    assert vcray("--version") == vcray("version")

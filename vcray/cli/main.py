@@ -44,7 +44,20 @@ class _Lazy(click.Group):
             formatter.write_dl(sorted(COMMANDS.items()))
 
 
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        ctx.exit(ctx.invoke(import_module("vcray.cli.version").command) or 0)
+
+
 @click.command(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_version,
+    help="As `vcray version`.",
+)
 def cli() -> None:
     """Batch scheduling for machine learning on Kubernetes, with Volcano's API.
 

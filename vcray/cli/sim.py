@@ -63,7 +63,7 @@ def command(files: tuple[Path, ...], output: str, backend: str, repeat: int | No
     \b
     Examples:
       vcray sim tests/scenarios
-      vcray sim --repeat 20 -o json tests/scenarios/o-001.yaml
+      vcray sim --repeat 20 -o json tests/scenarios
     """
     import asyncio
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from typing import Protocol
@@ -225,6 +226,8 @@ def unreachable(address: str, error: BaseException) -> Unreachable:
 def _short(error: BaseException) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return error.verify_message
+    if isinstance(error, OSError) and error.errno and error.errno > 0:
+        return os.strerror(error.errno)  # asyncio puts a sentence of its own in strerror
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__

@@ -45,7 +45,9 @@ def unusable(where: str, what: str) -> ServerError:
 
 
 def one_line(error: BaseException) -> str:
-    """An error's text without line breaks."""
+    """An error's text without line breaks; of a file that cannot be had only what the system says."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return " ".join(str(error).split()) or type(error).__name__
 
 
