@@ -80,6 +80,10 @@ def test_place_of_a_fault_names_the_document() -> None:
             "{name: s, steps: [{cycles: 1, settle: true}]}",
             "steps[0]: a step has exactly one key, got cycles, ",
         ),
+        (
+            "{name: s, steps: [setle]}",
+            "steps[0]: 'setle' is no step; did you mean 'settle'?; only `settle` sta",
+        ),
         ("{name: s, steps: [{}]}", "steps[0]: a step has exactly one key, got none"),
         ("{name: s, steps: [{cycle: 1}]}", "steps[0].cycle: unknown key 'cycle'; did you mean 'cycles'?"),
         ("{name: s, steps: [{create: }]}", "steps[0]: 'create' says nothing; give it a value"),

@@ -262,6 +262,11 @@ class Step(_Part):
     @model_validator(mode="before")
     @classmethod
     def _one_key(cls, step: object) -> object:
+        if isinstance(step, str):
+            near = did_you_mean(step, cls.model_fields)
+            raise ValueError(
+                f"'{step}' is no step{near}; only `settle` stands alone, others are a map of one key"
+            )
         if isinstance(step, dict) and len(step) != 1:
             given = ", ".join(map(str, step)) or "none"
             raise ValueError(f"a step has exactly one key, got {given}")
