@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from vcray.api.resources import NODES
 from vcray.clock import ManualClock
 from vcray.cluster import InProcessTransport, Store
 from vcray.kube.client import KubeClient
-from vcray.kube.watch import watch_nodes
+from vcray.kube.transport import Response
+from vcray.kube.watch import watch_nodes, watch_pods
 
 
 async def test_an_outage_is_told_when_it_begins_and_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
@@ -21,14 +21,37 @@ async def test_an_outage_is_told_when_it_begins_and_when_it_ends(caplog: pytest.
     async def sleep(_: float) -> None:
         nonlocal slept
         slept += 1
-        transport.available = slept > 8
+        transport.available = slept > 16
         await asyncio.sleep(0)
 
-    watch = watch_nodes(KubeClient(transport, sleep=sleep))
+    client = KubeClient(transport, sleep=sleep)
     with caplog.at_level("INFO", "vcray"):
-        await anext(watch.events())
+        await asyncio.gather(anext(watch_nodes(client).events()), anext(watch_pods(client).events()))
 
     told = [each.getMessage() for each in caplog.records]
     assert len(told) == 2
-    assert told[0].startswith(f"cannot read, trying on resource={NODES.full_name} why='VC0401 ")
-    assert told[1] == f"reading again resource={NODES.full_name}"
+    assert told[0].startswith("the API server cannot be used, trying on why='VC0401 ")
+    assert told[1].startswith("the API server answers again server=")
+
+
+async def test_one_resource_that_may_not_be_read_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    class Closed(InProcessTransport):
+        async def request(self, *_: object, **__: object) -> Response:
+            body = b'{"code": 403, "reason": "Forbidden", "message": "pods is forbidden"}'
+            return Response(403, body, {})
+
+    tries = 0
+
+    async def sleep(_: float) -> None:
+        nonlocal tries
+        tries += 1
+        if tries > 8:
+            raise asyncio.CancelledError
+
+    client = KubeClient(Closed(Store(ManualClock())), sleep=sleep)
+    with caplog.at_level("INFO", "vcray"), pytest.raises(asyncio.CancelledError):
+        await anext(watch_pods(client).events())
+
+    assert [each.getMessage() for each in caplog.records] == [
+        "cannot read, trying on resource=pods why='VC0203 GET /api/v1/pods: pods is forbidden'"
+    ]

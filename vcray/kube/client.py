@@ -77,6 +77,7 @@ class KubeClient:
         self.field_manager = field_manager
         self.sleep = sleep
         self.jitter = jitter
+        self.reachable = True  # what the watches on this client last said about the server
 
     async def close(self) -> None:
         """Close the transport."""

@@ -253,7 +253,11 @@ class Watch(Generic[T]):
 
     def _succeeded(self) -> None:
         if self.failures >= TOLD_AFTER:
-            log.info("reading again", resource=self.resource.full_name)
+            if not self.client.reachable:
+                self.client.reachable = True
+                log.info("the API server answers again", server=self.client.transport.address)
+            elif isinstance(self.last_error, ApiError):
+                log.info("reading again", resource=self.resource.full_name)
         self.failures = 0
         self._backoff.reset()
 
@@ -261,7 +265,11 @@ class Watch(Generic[T]):
         self.failures += 1
         self.last_error = error
         if self.failures == TOLD_AFTER:
-            log.warning("cannot read, trying on", resource=self.resource.full_name, why=str(error))
+            if isinstance(error, ApiError):
+                log.warning("cannot read, trying on", resource=self.resource.full_name, why=str(error))
+            elif self.client.reachable:  # one line for all watches
+                self.client.reachable = False
+                log.warning("the API server cannot be used, trying on", why=str(error))
         asked = error.retry_after if isinstance(error, ApiError) else None
         await self.client.sleep(max(self._backoff.following(), asked or 0.0))
 
