@@ -50,7 +50,9 @@ class Metrics:
             buckets=_geometric(1, 2000, 20),
         )
         self.rounds = Counter("vcray_rounds", "Scheduling rounds run.", registry=registry)
-        self.failed_rounds = Counter("vcray_failed_rounds", "Rounds that ended in a fault.", registry=registry)
+        self.failed_rounds = Counter(
+            "vcray_failed_rounds", "Rounds that ended in a fault.", registry=registry
+        )
         self.bindings = Counter(
             "vcray_bindings", "Bindings by result: bound, refused, gone.", ["result"], registry=registry
         )
