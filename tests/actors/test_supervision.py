@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import aiohttp
@@ -15,6 +16,12 @@ from vcray.actors.supervisor import TOLERATED, Supervisor
 from vcray.actors.timekeeping import VirtualTime
 from vcray.errors import ConfigError
 from vcray.metrics import Metrics
+
+
+@pytest.fixture(autouse=True)
+def _heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever configured the log before, caplog hears it."""
+    monkeypatch.setattr(logging.getLogger("vcray"), "propagate", True)
 
 
 class FakeHandle:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import pytest
 
@@ -11,6 +12,12 @@ from vcray.cluster import InProcessTransport, Store
 from vcray.kube.client import KubeClient
 from vcray.kube.transport import Response
 from vcray.kube.watch import watch_nodes, watch_pods
+
+
+@pytest.fixture(autouse=True)
+def _heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever configured the log before, caplog hears it."""
+    monkeypatch.setattr(logging.getLogger("vcray"), "propagate", True)
 
 
 async def test_an_outage_is_told_when_it_begins_and_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
