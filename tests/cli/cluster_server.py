@@ -50,8 +50,18 @@ class ClusterServer:
         self._loop.run_until_complete(self._start())
         self._ready.set()
         self._loop.run_forever()
-        self._loop.run_until_complete(self._runner.cleanup())
+        self._loop.run_until_complete(self._end())
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
+
+    async def _end(self):
+        """End watches and handlers: what a closed loop leaves pending complains when it is collected, at any moment."""
+        await self._transport.close()
+        await self._runner.cleanup()
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in rest:
+            task.cancel()
+        await asyncio.gather(*rest, return_exceptions=True)
 
     async def _start(self):
         self._transport = InProcessTransport(self.store)
