@@ -271,3 +271,18 @@ tiers:
 
 def test_the_version_is_a_flag_too(vcray):
     assert vcray("--version") == vcray("version")
+
+
+def test_sim_refuses_a_configuration_before_it_runs_and_tells_what_it_skips(tmp_path, capsys):
+    refused, skipped = tmp_path / "refused.yaml", tmp_path / "skipped.yaml"
+    refused.write_text("name: refused\nconfig: KP\n")
+    skipped.write_text("name: skipped\nconfig: KT\n")
+
+    assert execute(["sim", str(refused)]) == 2
+    assert (
+        "refused: config.actions[1]: this version of vcray has no action 'preempt' yet"
+        in capsys.readouterr().err
+    )
+
+    assert execute(["sim", str(skipped)]) == 0
+    assert "skipped: config.tiers[1].plugins[5].name: unknown plugin" in capsys.readouterr().err

@@ -73,6 +73,7 @@ def command(files: tuple[Path, ...], output: str, backend: str, repeat: int | No
     if backend != "in-process":
         raise InputError(Problem("VC0502", "--backend", "kubeconfig is not there yet; leave the flag out"))
     scenarios = [(file, each) for file in _expanded(files) for each in load(file)]
+    _check_configurations(scenarios)
     with _progress(len(scenarios)) as tell:
         outcomes = asyncio.run(_run_all(scenarios, repeat, tell))
     _print(outcomes, output, verbose)
@@ -89,6 +90,26 @@ def _expanded(files: Sequence[Path]) -> list[Path]:
             raise InputError(Problem("VC0503", str(file), "the folder holds no .yaml file"))
         found += inside
     return found
+
+
+def _check_configurations(scenarios: Sequence[tuple[Path, Scenario]]) -> None:
+    """Refuse configurations that cannot be used before anything runs; say on standard error what of others is skipped."""
+    from vcray.actors.coordinator import policy_from
+    from vcray.errors import ConfigError, InputError, Problem
+    from vcray.registry import discover
+
+    registry, refused = discover(), []
+    for file, scenario in scenarios:
+        where = f"{file}: {scenario.name}: config"
+        try:
+            policy = policy_from(scenario.scheduler_conf, registry)
+        except ConfigError as error:
+            refused += [Problem(each.code, f"{where}.{each.where}", each.what) for each in error.problems]
+            continue
+        for each in policy.problems:
+            click.echo(Problem(each.code, f"{where}.{each.where}", each.what), err=True)
+    if refused:
+        raise InputError(refused)
 
 
 async def _run_all(
