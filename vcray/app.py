@@ -69,6 +69,9 @@ from vcray.sim.world import World
 
 log = get_logger("app")
 
+PATIENCE_S = 1.0
+"""How long something must be unschedulable before it is told: Volcano's period."""
+
 CLUSTER_RESOURCES: tuple[Resource, ...] = (
     PODGROUPS,
     QUEUES,
@@ -209,6 +212,7 @@ class ControlPlane:
                 settings.scorers,
                 settings.coalesce_ms / 1000,
                 self._manual,
+                0.0 if self._manual else PATIENCE_S,
             )
 
         head = await runtime.spawn("coordinator", coordinator, mailbox=4096)

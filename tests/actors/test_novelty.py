@@ -55,3 +55,34 @@ def test_commits_always_pass_and_a_forgotten_pod_may_be_spoken_of_again() -> Non
     novelty.forget(["uid-p"])
 
     assert novelty.keep(said) == said
+
+
+def test_a_complaint_is_told_once_it_has_lasted() -> None:
+    novelty = Novelty(patience_s=1.0)
+
+    young = novelty.keep(_statements("no room"), now=10.0)
+    assert young.conditions == young.events == ()
+    assert len(young.groups) == len(young.queues) == 1
+    assert novelty.due == 11.0
+
+    told = novelty.keep(_statements("less room"), now=11.0)
+    assert len(told.conditions) == len(told.events) == 1
+    assert novelty.due is None
+
+
+def test_a_complaint_that_passes_is_never_told() -> None:
+    novelty = Novelty(patience_s=1.0)
+    novelty.keep(_statements("no room"), now=10.0)
+    novelty.keep(Decisions(1), now=10.5)
+
+    again = novelty.keep(_statements("no room"), now=11.0)
+
+    assert again.conditions == again.events == ()
+    assert novelty.due == 12.0
+
+
+def test_other_events_do_not_wait() -> None:
+    novelty = Novelty(patience_s=1.0)
+    evicted = (Event("PodGroup", "a/g", "u", "Normal", "Evict", "why"),)
+
+    assert novelty.keep(Decisions(1, events=evicted), now=0.0).events == evicted

@@ -63,6 +63,7 @@ class Coordinator:
         scorers: int = 1,
         coalesce_s: float = 0.005,
         manual: bool = False,
+        patience_s: float = 0.0,
     ) -> None:
         self._merge = merge
         self._policy = policy
@@ -76,7 +77,8 @@ class Coordinator:
         self._coalesce_s = coalesce_s
         self._manual = manual
         self._carry = Carry()
-        self._novelty = Novelty()
+        self._novelty = Novelty(patience_s)
+        self._look_at: float | None = None
         self._gauges = RoundGauges(metrics)
         self._suspects: set[str] | None = None  # None: look at every gang, as after a start
         self._refusals = Refusals()
@@ -146,7 +148,18 @@ class Coordinator:
         )
         self._merge.assume(decisions.commits, self._time.now())
         self._gauges.show(snapshot, decisions)
-        return self._novelty.keep(decisions), _limits(snapshot, decisions)
+        kept = self._novelty.keep(decisions, self._time.now())
+        if self._novelty.due is not None and self._look_at is None:
+            self._look_at = self._novelty.due
+            self._in_background(self._look_again(), "look again")
+        return kept, _limits(snapshot, decisions)
+
+    async def _look_again(self) -> None:
+        """A round for complaints that were too young to be told."""
+        assert self._look_at is not None
+        await self._time.sleep(max(0.0, self._look_at - self._time.now()))
+        self._look_at = None
+        self._dirty.set()
 
     def _snapshot(self) -> Snapshot:
         now = self._time.now()
