@@ -40,14 +40,14 @@ class Settings(BaseModel):
         1, ge=1, le=256, description="how many share the scoring of a round; decisions do not change"
     )
     default_queue: str = Field(
-        "default", description="queue of PodGroups that name none; created when missing"
+        "default", description="queue of PodGroups that name none; created at start when missing"
     )
     metrics_port: int = Field(
         8080, ge=-1, le=65535, description="port of /metrics and /healthz on loopback; 0 picks one, -1 none"
     )
     metrics_address: str = Field("127.0.0.1", description="address that /metrics listens on")
     leader_elect: bool = Field(False, description="hold a Lease, so that only one control plane acts")
-    lease_namespace: str = Field("volcano-system", description="namespace of the Lease")
+    lease_namespace: str = Field("volcano-system", description="namespace of the Lease; it must exist")
     lease_name: str = Field("volcano", description="name of the Lease")
     coalesce_ms: float = Field(
         5.0, ge=0, le=1000, description="changes that come within this time share one round"
