@@ -31,8 +31,8 @@ PLAIN := -n 2 --dist loadgroup -q -m "not bench and not apiserver"
 
 test: install kubernetes test-unit ## all tests; those of a real kube-apiserver skip aloud without Go
 	@$(BIN)/python -m pytest $(PLAIN) $(SLOW:%=tests/%)
-	@$(BIN)/python -m pytest -q -m "apiserver" tests
-	@$(BIN)/python -m pytest -q -m "bench" tests
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -q -m apiserver tests
+	@$(BIN)/python -m pytest -q -m bench tests
 
 test-unit: install ## the fast part: no server, no random clusters by the thousand
 	@$(BIN)/python -m pytest $(PLAIN) $(SLOW:%=--ignore tests/%) tests

@@ -95,7 +95,11 @@ def test_what_waits_is_said_once_and_costs_nothing_more(vcray: Program, arena: A
     for index in range(4):
         arena.pod(f"four-{index}", "four")
     arena.apply(arena.job("five", arena.task(replicas=5)))
-    arena.wait(lambda: "Unschedulable" in arena.conditions("four"), "the condition Unschedulable")
+    for name, reason in (("four", "FailedScheduling"), ("five", "Unschedulable")):
+        arena.wait(
+            lambda name=name, reason=reason: reason in {event[2] for event in arena.events(name)},  # type: ignore[misc]
+            f"{name} to be told that it waits",
+        )
     arena.wait(lambda: quiet(arena), "the writes to end")
     rounds = vcray.metrics()["vcray_rounds_total"]
     versions = versions_of(arena)
