@@ -2,12 +2,13 @@
 
 import asyncio
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
 
-from vcray.cli.kubeconfig import transport
 from vcray.errors import ServerError
+from vcray.kube.auth import load
 
 
 def write(folder, user=None, server="http://127.0.0.1:9", name="config"):
@@ -24,8 +25,8 @@ def write(folder, user=None, server="http://127.0.0.1:9", name="config"):
     return str(file)
 
 
-def opened(*arguments, **options):
-    return asyncio.run(transport(*arguments, **options))
+def opened(kubeconfig="", context=None, master=None):
+    return asyncio.run(load(Path(kubeconfig) if kubeconfig else None, context, master))
 
 
 async def authorization(found):
@@ -62,12 +63,13 @@ def test_master_alone_is_enough(tmp_path, monkeypatch):
     assert opened(master="http://127.0.0.1:12").address == "http://127.0.0.1:12"
 
 
-def test_a_master_with_credentials_that_need_a_plugin_is_refused(tmp_path):
+def test_a_plugin_that_is_not_there_is_one_sentence_with_a_master_too(tmp_path):
     file = write(
-        tmp_path, user={"exec": {"command": "login", "apiVersion": "client.authentication.k8s.io/v1"}}
+        tmp_path,
+        user={"exec": {"command": "no-such-login", "apiVersion": "client.authentication.k8s.io/v1"}},
     )
 
-    with pytest.raises(ServerError, match=r"VC0403 .*--master goes with"):
+    with pytest.raises(ServerError, match=r"^VC0403 .*the kubeconfig cannot be used: .*no-such-login"):
         opened(file, master="http://127.0.0.1:13")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from vcray.kube.client import KubeClient
 
@@ -33,6 +34,6 @@ async def opened(
 
 
 async def _load(kubeconfig: str, master: str) -> KubeClient:
-    from vcray.cli.kubeconfig import transport
+    from vcray.kube.auth import load
 
-    return KubeClient(await transport(kubeconfig, master=master), "vcctl")
+    return KubeClient(await load(Path(kubeconfig) if kubeconfig else None, server=master or None), "vcctl")

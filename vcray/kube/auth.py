@@ -11,6 +11,7 @@ import os
 import ssl
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,8 +92,10 @@ class ConfiguredCredentials:
         self._configuration = await self._load()
 
 
-async def load(kubeconfig: Path | None = None, context: str | None = None) -> HttpTransport:
-    """A transport to the server that the kubeconfig names.
+async def load(
+    kubeconfig: Path | None = None, context: str | None = None, server: str | None = None
+) -> HttpTransport:
+    """A transport to the server that the kubeconfig names, or to `server` with the kubeconfig's credentials.
 
     Without `kubeconfig`: the files in KUBECONFIG, else ~/.kube/config, else the pod's service account. Raises
     ServerError (VC0403) with one sentence when none of them can be used; nothing is sent yet.
@@ -100,7 +103,10 @@ async def load(kubeconfig: Path | None = None, context: str | None = None) -> Ht
     named = _named(kubeconfig)
     if named:
         choice = choose(named, context)
+        choice = replace(choice, server=server) if server else choice
         return _plain(choice) if choice.plain else await _by_library(choice, named, context)
+    if server:
+        return HttpTransport(server)
     if "KUBERNETES_SERVICE_HOST" in os.environ:
         return await _from_pod()
     raise unusable(
