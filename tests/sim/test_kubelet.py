@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vcray.api.jsonview import dig
 from vcray.api.meta import JsonObject
 from vcray.api.resources import PODS
 from vcray.cluster.inprocess import InProcessTransport
@@ -9,7 +10,7 @@ from vcray.cluster.store import Store
 from vcray.kube.client import KubeClient, PatchType
 from vcray.sim import shorthand
 from vcray.sim.kubelet import ScenarioKubelet
-from vcray.sim.observed import field, text
+from vcray.sim.observed import text
 from vcray.sim.scenario import Kubelet
 
 
@@ -50,9 +51,9 @@ async def test_bound_pod_runs_after_a_cycle_and_one_without_a_node_does_not() ->
     await node.kubelet.cycle()
 
     assert await node.phases() == {"bound": "Running", "free": "Pending"}
-    status = field(await node.pod("bound"), "status", "containerStatuses")
+    status = dig(await node.pod("bound"), "status", "containerStatuses")
     assert isinstance(status, list)
-    assert field(status[0], "ready") is True
+    assert dig(status[0], "ready") is True
 
 
 async def test_deleted_pod_is_gone_after_one_cycle() -> None:
@@ -104,9 +105,9 @@ async def test_pod_ends_with_its_exit_code() -> None:
     await node.kubelet.finish("default", "p-1", 137)
 
     assert await node.phases() == {"p-0": "Succeeded", "p-1": "Failed"}
-    statuses = field(await node.pod("p-1"), "status", "containerStatuses")
+    statuses = dig(await node.pod("p-1"), "status", "containerStatuses")
     assert isinstance(statuses, list)
-    assert field(statuses[0], "state", "terminated", "exitCode") == 137
+    assert dig(statuses[0], "state", "terminated", "exitCode") == 137
 
 
 async def test_evicted_bare_pod_comes_back_pending_by_its_name() -> None:
@@ -122,8 +123,8 @@ async def test_evicted_bare_pod_comes_back_pending_by_its_name() -> None:
     pod = await node.pod("p")
     assert text(pod, "metadata", "uid") != old
     assert (text(pod, "spec", "nodeName"), text(pod, "status", "phase")) == ("", "Pending")
-    assert field(pod, "metadata", "annotations") == {"scheduling.k8s.io/group-name": "g"}
-    assert field(pod, "spec", "priority") == 2000001000
+    assert dig(pod, "metadata", "annotations") == {"scheduling.k8s.io/group-name": "g"}
+    assert dig(pod, "spec", "priority") == 2000001000
 
 
 async def test_deleted_or_owned_pods_and_those_told_so_do_not_come_back() -> None:

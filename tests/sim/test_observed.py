@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from vcray.api.jsonview import dig
 from vcray.api.meta import JsonObject
-from vcray.sim.observed import belongs, field, group_of, matches, text
+from vcray.sim.observed import belongs, group_of, matches, text
 
 OF_JOB: JsonObject = {
     "metadata": {
@@ -57,6 +58,6 @@ def test_pods_are_counted_to_their_job_else_to_their_group() -> None:
 
 
 def test_missing_fields_are_none_and_empty_text() -> None:
-    assert field(OF_JOB, "spec", "nodeName") is None
+    assert dig(OF_JOB, "spec", "nodeName") is None
     assert text(OF_JOB, "spec", "nodeName") == ""
     assert text(OF_JOB, "metadata", "name") == "train-w-0"

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from vcray.api.jsonview import dig
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.podresources import resource_amounts
 from vcray.app import in_process
 from vcray.errors import VcrayError
-from vcray.sim.observed import Observed, belongs, field, group_of, observe, text
+from vcray.sim.observed import Observed, belongs, group_of, observe, text
 from vcray.sim.scenario import Objects, Step
 from vcray.sim.steps import Steps
 from vcray.sim.world import World
@@ -131,9 +132,9 @@ def _cpu(amount: JsonValue) -> int:
 
 
 def _used(pod: JsonObject) -> int:
-    containers = field(pod, "spec", "containers")
+    containers = dig(pod, "spec", "containers")
     assert isinstance(containers, list)
-    return sum(_cpu(field(each, "resources", "requests", "cpu")) for each in containers)
+    return sum(_cpu(dig(each, "resources", "requests", "cpu")) for each in containers)
 
 
 def _on_a_node(pod: JsonObject) -> bool:
@@ -151,7 +152,7 @@ def overbooked(seen: Observed) -> Iterator[str]:
         used = sum(
             _used(pod) for pod in seen.pods if _on_a_node(pod) and text(pod, "spec", "nodeName") == name
         )
-        if used > _cpu(field(node, "status", "allocatable", "cpu")):
+        if used > _cpu(dig(node, "status", "allocatable", "cpu")):
             yield f"{name} is overbooked: {used}"
 
 
@@ -162,7 +163,7 @@ def left_over(seen: Observed) -> Iterator[str]:
         pods = _members(group, seen)
         phases = Counter(text(pod, "status", "phase") for pod in pods)
         bound = sum(_on_a_node(pod) for pod in pods)
-        least = field(group, "spec", "minMember")
+        least = dig(group, "spec", "minMember")
         assert isinstance(least, int)
         if bound and not phases["Running"] and bound + phases["Succeeded"] + phases["Failed"] < least:
             yield f"{text(group, 'metadata', 'name')} is bound in part: {bound} of {least}"
@@ -181,8 +182,8 @@ def _job_faults(job: JsonObject, seen: Observed) -> Iterator[str]:
         yield f"{name} is stuck in {phase or 'no phase'}: {phases}"
     elif phase in ("Pending", "Running"):
         for key in ("pending", "running", "succeeded", "failed"):
-            if (field(job, "status", key) or 0) != phases[key.capitalize()]:
-                yield f"{name} {phase} counts {key} {field(job, 'status', key)}: {phases}"
+            if (dig(job, "status", key) or 0) != phases[key.capitalize()]:
+                yield f"{name} {phase} counts {key} {dig(job, 'status', key)}: {phases}"
     elif phases["Pending"] or phases["Running"]:
         yield f"{name} is {phase} but has pods: {phases}"
 
@@ -196,11 +197,11 @@ def _queue_faults(queue: JsonObject, seen: Observed) -> Iterator[str]:
         for pod in _members(group, seen)
         if _on_a_node(pod)
     )
-    capability = field(queue, "spec", "capability", "cpu")
+    capability = dig(queue, "spec", "capability", "cpu")
     if capability is not None and used > _cpu(capability):
         yield f"queue {name} is over its capability: {used}"
-    if name != "root" and _cpu(field(queue, "status", "allocated", "cpu")) != used:
-        yield f"queue {name} says {field(queue, 'status', 'allocated', 'cpu')} and has {used}"
+    if name != "root" and _cpu(dig(queue, "status", "allocated", "cpu")) != used:
+        yield f"queue {name} says {dig(queue, 'status', 'allocated', 'cpu')} and has {used}"
 
 
 async def _quiet(world: World) -> bool:

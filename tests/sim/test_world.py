@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from vcray.api.jsonview import dig
 from vcray.api.meta import JsonObject
 from vcray.api.resources import NODES, PODS, QUEUES
 from vcray.app import in_process
 from vcray.sim import shorthand
 from vcray.sim.configurations import CONFIGURATIONS
-from vcray.sim.observed import field, text
+from vcray.sim.observed import text
 from vcray.sim.world import World
 
 
@@ -74,6 +75,6 @@ async def test_overwriting_goes_past_the_checks_and_metrics_are_text() -> None:
 
     await world.overwrite(QUEUES, "", "default", {"spec": {"weight": 0}})
 
-    assert field(await world.client.get(QUEUES, None, "default"), "spec", "weight") == 0
+    assert dig(await world.client.get(QUEUES, None, "default"), "spec", "weight") == 0
     assert "vcray_rounds_total" in world.metrics()
     await world.stop()

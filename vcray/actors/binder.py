@@ -15,7 +15,7 @@ from typing import TypeVar
 from vcray.actors.messages import Execute, Executed, GangLimits, Message, Outcome
 from vcray.actors.runtime import Time
 from vcray.actors.status_writer import StatusWriter
-from vcray.api.meta import JsonObject
+from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.resources import PODGROUPS, PODS
 from vcray.core.decisions import Bind, Commit, Evict
 from vcray.errors import VcrayError
@@ -88,8 +88,7 @@ class Binder:
             return "its PodGroup is gone"
         except VcrayError as error:
             return f"its PodGroup cannot be read: {error}"
-        spec = group.get("spec")
-        spec = spec if isinstance(spec, dict) else {}
+        spec = dig_object(group, "spec")
         if (spec.get("minMember") or 0) != limits.min_member:
             return f"its minMember is {spec.get('minMember') or 0} now, was {limits.min_member}"
         if (spec.get("minTaskMember") or {}) != limits.min_task_member:
@@ -126,9 +125,9 @@ class Binder:
             return Outcome(job, bind.task, bind.uid, "gone")
         except VcrayError as error:
             return Outcome(job, bind.task, bind.uid, "refused", str(error))
-        if _field(pod, "metadata", "uid") != bind.uid:
+        if dig_str(pod, "metadata", "uid") != bind.uid:
             return Outcome(job, bind.task, bind.uid, "gone")
-        if _field(pod, "spec", "nodeName") == bind.node:
+        if dig_str(pod, "spec", "nodeName") == bind.node:
             return Outcome(job, bind.task, bind.uid, "bound")
         return Outcome(job, bind.task, bind.uid, "refused", message)
 
@@ -169,10 +168,3 @@ class Binder:
                     raise
             await self._time.sleep(backoff.following())
         raise AssertionError("unreachable")
-
-
-def _field(obj: JsonObject, *path: str) -> object:
-    here: object = obj
-    for key in path:
-        here = here.get(key) if isinstance(here, dict) else None
-    return here

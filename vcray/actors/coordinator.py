@@ -281,6 +281,8 @@ def _something(decisions: Decisions) -> bool:
 
 
 def _limits(snapshot: Snapshot, decisions: Decisions) -> tuple[GangLimits, ...]:
+    if not decisions.commits:
+        return ()
     rows = {name: row for row, name in enumerate(snapshot.jobs.names)}
     return tuple(
         GangLimits(

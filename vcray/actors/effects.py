@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import Resource
 from vcray.controllers.base import (
@@ -71,7 +72,7 @@ class EffectRunner:
             case Read(resource, namespace, name):
                 return await client.get(resource, namespace or None, name)
             case Create(resource, body):
-                answer = await client.create(resource, _namespace(body), body)
+                answer = await client.create(resource, dig_str(body, "metadata", "namespace") or None, body)
             case Update(resource, body):
                 answer = await client.update(resource, body)
             case UpdateStatus(resource, body):
@@ -103,9 +104,8 @@ class EffectRunner:
         if effect.kind == "apply":
             assert isinstance(effect.patch, dict)
             body: JsonObject = {**effect.patch}
-            metadata = body.get("metadata")
             body["metadata"] = {
-                **(metadata if isinstance(metadata, dict) else {}),
+                **dig_object(body, "metadata"),
                 "name": effect.name,
                 **({"namespace": effect.namespace} if effect.namespace else {}),
             }
@@ -123,9 +123,3 @@ class EffectRunner:
             await self._events.record(about, effect.type, effect.reason, effect.message)
         except VcrayError:
             return  # an event is a courtesy: losing one changes nothing
-
-
-def _namespace(body: JsonObject) -> str | None:
-    metadata = body.get("metadata")
-    namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
-    return str(namespace) if namespace else None

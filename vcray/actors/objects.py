@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 
+from vcray.api.jsonview import dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import Resource
 from vcray.controllers.base import Change
@@ -110,15 +111,11 @@ class _Mirror:
 
 def _identity(obj: JsonObject) -> tuple[Key, str, int]:
     """(namespace, name), uid and resourceVersion (0 when it is not a number)."""
-    metadata = obj.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    version = str(metadata.get("resourceVersion") or "0")
-    key = (str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
-    return key, str(metadata.get("uid") or ""), int(version) if version.isdecimal() else 0
+    metadata = dig_object(obj, "metadata")
+    version = dig_str(metadata, "resourceVersion")
+    key = (dig_str(metadata, "namespace"), dig_str(metadata, "name"))
+    return key, dig_str(metadata, "uid"), int(version) if version.isdecimal() else 0
 
 
 def _owners(obj: JsonObject) -> list[str]:
-    metadata = obj.get("metadata")
-    references = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
-    found = references if isinstance(references, list) else []
-    return [str(reference.get("uid")) for reference in found if isinstance(reference, dict)]
+    return [dig_str(reference, "uid") for reference in dig_objects(obj, "metadata", "ownerReferences")]

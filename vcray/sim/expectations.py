@@ -12,10 +12,11 @@ from fnmatch import fnmatchcase
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from vcray.api.jsonview import dig
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.podresources import resource_amounts
 from vcray.api.resources import resolve
-from vcray.sim.observed import Observed, belongs, field, matches, text
+from vcray.sim.observed import Observed, belongs, matches, text
 from vcray.sim.scenario import COMPARISON, EventExpectation, Expectations
 
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
@@ -182,7 +183,7 @@ def _phases(expected: Expectations, seen: Observed) -> Iterator[Check]:
 
 
 def _condition(obj: JsonObject, kind: str) -> JsonObject:
-    conditions = field(obj, "status", "conditions")
+    conditions = dig(obj, "status", "conditions")
     for condition in conditions if isinstance(conditions, list) else []:
         if isinstance(condition, dict) and condition.get("type") == kind:
             return condition
@@ -267,7 +268,7 @@ def _events(expected: Expectations, seen: Observed) -> Iterator[Check]:
 
 
 def _is_about(event: JsonObject, expected: EventExpectation) -> bool:
-    about = field(event, "involvedObject")
+    about = dig(event, "involvedObject")
     spelled = f"{text(about, 'kind')}/{text(about, 'name')}".lower()
     return fnmatchcase(spelled, expected.on.lower())
 
@@ -288,7 +289,7 @@ def _queues(expected: Expectations, seen: Observed) -> Iterator[Check]:
             yield Check(f"queues.{name}", ("there is no such queue",))
             continue
         for key, value in wanted.items():
-            actual = field(found[0], "status", key)
+            actual = dig(found[0], "status", key)
             if not isinstance(value, dict):
                 so = (actual or 0) == value or actual == value
                 yield _one(f"queues.{name}.{key}", so, f"expected {value}, found {actual}")

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from vcray.api.jsonview import dig
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import PODS
 from vcray.clock import rfc3339
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import Conflict, NotFound
-from vcray.sim.observed import field, matches, text
+from vcray.sim.observed import matches, text
 from vcray.sim.scenario import Kubelet
 
 DEFAULT_RULE = Kubelet(pods="*")
@@ -53,7 +54,7 @@ class ScenarioKubelet:
             self._stopping[uid] = passed + 1
             if passed + 1 >= rule.stop_cycles:
                 await self._client.delete(PODS, *_names(pod), grace_seconds=0, uid=uid)
-                if rule.replace and _evicted(pod) and not field(pod, "metadata", "ownerReferences"):
+                if rule.replace and _evicted(pod) and not dig(pod, "metadata", "ownerReferences"):
                     await self._client.create(PODS, text(pod, "metadata", "namespace"), _anew(pod))
             elif rule.on_stop == "succeed" and phase == "Running":
                 await self._end(pod, 0)
@@ -89,7 +90,7 @@ class ScenarioKubelet:
         }
 
     def _container_statuses(self, pod: JsonObject, state: JsonObject, ready: bool) -> list[JsonValue]:
-        containers = field(pod, "spec", "containers")
+        containers = dig(pod, "spec", "containers")
         return [
             {
                 "name": text(each, "name"),
@@ -110,7 +111,7 @@ class ScenarioKubelet:
     async def _status(self, pod: JsonObject, status: JsonObject) -> None:
         merged = {
             **status,
-            "conditions": _merge(field(pod, "status", "conditions"), status.get("conditions")),
+            "conditions": _merge(dig(pod, "status", "conditions"), status.get("conditions")),
         }
         patch: JsonObject = {"metadata": {"uid": text(pod, "metadata", "uid")}, "status": merged}
         await self._client.patch(PODS, *_names(pod), patch, subresource="status")
@@ -122,13 +123,13 @@ class ScenarioKubelet:
 def _evicted(pod: JsonObject) -> bool:
     """Did the scheduler ask for its end?"""
     return any(
-        text(each, "type") == "DisruptionTarget" for each in _conditions(field(pod, "status", "conditions"))
+        text(each, "type") == "DisruptionTarget" for each in _conditions(dig(pod, "status", "conditions"))
     )
 
 
 def _anew(pod: JsonObject) -> JsonObject:
     """The same pod before it had a node."""
-    metadata, spec = field(pod, "metadata"), field(pod, "spec")
+    metadata, spec = dig(pod, "metadata"), dig(pod, "spec")
     assert isinstance(metadata, dict)
     assert isinstance(spec, dict)
     kept: JsonObject = {

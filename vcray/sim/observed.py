@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from vcray.api.jsonview import dig
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import EVENTS, JOBS, NODES, PODGROUPS, PODS, QUEUES, Resource
 from vcray.kube.client import KubeClient
@@ -27,7 +27,7 @@ class Observed:
     nodes: Sequence[JsonObject]
     events: Sequence[JsonObject]
     evicted: Sequence[tuple[str, str]]  # (pod, job)
-    others: Mapping[Resource, Sequence[JsonObject]] = dataclasses.field(default_factory=dict)
+    others: Mapping[Resource, Sequence[JsonObject]] = field(default_factory=dict)
     metrics: str = ""
 
     def select(self, selector: str) -> list[JsonObject]:
@@ -66,7 +66,7 @@ def _key(obj: JsonObject) -> tuple[str, str]:
 
 def matches(pod: JsonObject, selector: str) -> bool:
     """Does a pod belong to a selector of a scenario file?"""
-    labels, annotations = field(pod, "metadata", "labels"), field(pod, "metadata", "annotations")
+    labels, annotations = dig(pod, "metadata", "labels"), dig(pod, "metadata", "annotations")
     labels = labels if isinstance(labels, dict) else {}
     annotations = annotations if isinstance(annotations, dict) else {}
     job, _, task = selector.partition("/")
@@ -83,27 +83,20 @@ def matches(pod: JsonObject, selector: str) -> bool:
 
 def group_of(pod: JsonObject) -> str:
     """The vcjob of a pod, else its PodGroup, else nothing."""
-    labels, annotations = field(pod, "metadata", "labels"), field(pod, "metadata", "annotations")
+    labels, annotations = dig(pod, "metadata", "labels"), dig(pod, "metadata", "annotations")
     return text(labels, JOB_NAME) or text(annotations, GROUP_NAME)
 
 
 def belongs(obj: JsonObject, name: str) -> bool:
     """Is this the object of that name (a glob), or the PodGroup of the vcjob of that name?"""
-    owners = field(obj, "metadata", "ownerReferences")
+    owners = dig(obj, "metadata", "ownerReferences")
     owned = isinstance(owners, list) and any(
         isinstance(each, dict) and each.get("kind") == "Job" and each.get("name") == name for each in owners
     )
     return owned or fnmatchcase(text(obj, "metadata", "name"), name)
 
 
-def field(obj: JsonValue, *path: str) -> JsonValue:
-    """A nested field, None when it is not there."""
-    for key in path:
-        obj = obj.get(key) if isinstance(obj, dict) else None
-    return obj
-
-
 def text(obj: JsonValue, *path: str) -> str:
     """A nested field as text, empty when it is not there."""
-    value = field(obj, *path)
+    value = dig(obj, *path)
     return "" if value is None else str(value)

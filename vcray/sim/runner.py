@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from vcray.api.jsonview import dig
 from vcray.api.resources import EVENTS, PODS, Resource, resolve
 from vcray.errors import Problem, VcrayError
 from vcray.kube.errors import NotFound
 from vcray.sim.backend import Backend
 from vcray.sim.expectations import failures, held
 from vcray.sim.observed import Observed, group_of, observe, text
-from vcray.sim.observed import field as inside
 from vcray.sim.scenario import Expectations, Scenario, Step, seconds
 from vcray.sim.steps import Steps
 
@@ -116,7 +116,7 @@ class _Run:
     async def _note_evictions(self) -> None:
         """Evictions are told by their events, whoever asked for them; their pods are there for a cycle yet."""
         for event in (await self.backend.client.list(EVENTS, field_selector="reason=Evict")).items:
-            about = inside(event, "involvedObject")
+            about = dig(event, "involvedObject")
             uid, name = text(about, "uid"), text(about, "name")
             if text(about, "kind") != PODS.kind or uid in self._evictions:
                 continue

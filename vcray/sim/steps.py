@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
+from vcray.api.jsonview import dig
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import COMMANDS, JOBS, NODES, PODS, QUEUES, Resource, resolve, resource_for
 from vcray.errors import InputError, Problem
 from vcray.kube.errors import AlreadyExists, ApiError
 from vcray.sim import expand
 from vcray.sim.backend import Backend
-from vcray.sim.observed import belongs, field, matches, text
+from vcray.sim.observed import belongs, matches, text
 from vcray.sim.scenario import (
     CommandStep,
     Finish,
@@ -155,7 +156,7 @@ class Steps:
         """The condition as the kubelet has it and the taint as the node lifecycle controller has it."""
         client = self._backend.client
         node = await client.get(NODES, None, name)
-        taints = field(node, "spec", "taints")
+        taints = dig(node, "spec", "taints")
         kept: list[JsonValue] = [
             each
             for each in (taints if isinstance(taints, list) else [])
