@@ -331,7 +331,12 @@ class Auditor:
             self.history.excuse(time.monotonic())
 
     def require_content(self) -> None:
-        """AssertionError with all that is or ever was wrong. Call it when all should be at rest."""
+        """AssertionError with all that is or ever was wrong. Call it when all should be at rest.
+
+        The audit hears by watches of its own: what it sees half bound gets two seconds to be seen whole."""
+        late = time.monotonic() + 2
+        while self.half_bound() and time.monotonic() < late:
+            time.sleep(0.05)
         with self.lock:
             failures = [f"the audit broke off: {watch.failure!r}" for watch in self._watches if watch.failure]
             now = time.monotonic()
