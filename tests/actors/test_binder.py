@@ -16,8 +16,8 @@ from vcray.actors.status_writer import StatusWriter
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api.meta import JsonObject
 from vcray.api.resources import EVENTS, NODES, PODGROUPS, PODS
-from vcray.cluster.inprocess import InProcessTransport
-from vcray.cluster.store import Store
+from vcray.cluster.objects.store import Store
+from vcray.cluster.server.inprocess import InProcessTransport
 from vcray.core.decisions import Bind, Commit, Decisions, Evict, GroupUpdate
 from vcray.core.tables import GroupStatus, Phase
 from vcray.errors import Problem, Unreachable

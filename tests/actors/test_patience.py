@@ -10,8 +10,8 @@ from vcray.actors.local_runtime import Activity
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api.resources import EVENTS, JOBS, NODES, PODS
 from vcray.app import ControlPlane
-from vcray.cluster.inprocess import InProcessTransport
-from vcray.cluster.store import Store
+from vcray.cluster.objects.store import Store
+from vcray.cluster.server.inprocess import InProcessTransport
 from vcray.kube.client import KubeClient
 from vcray.sim import shorthand
 

@@ -15,8 +15,8 @@ from vcray.actors.reconciler import ControllerHost
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api.meta import JsonObject
 from vcray.api.resources import CONFIGMAPS, EVENTS, QUEUES, SERVICES, Resource
-from vcray.cluster.inprocess import InProcessTransport
-from vcray.cluster.store import Store
+from vcray.cluster.objects.store import Store
+from vcray.cluster.server.inprocess import InProcessTransport
 from vcray.controllers.base import (
     Again,
     All,

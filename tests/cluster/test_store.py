@@ -10,10 +10,10 @@ from vcray.api.meta import JsonObject
 from vcray.api.resources import CONFIGMAPS, JOBS, NAMESPACES, PODS
 from vcray.clock import ManualClock
 from vcray.cluster import Store
-from vcray.cluster.deletion import DeleteOptions
-from vcray.cluster.record import Change, StoredEvent
-from vcray.cluster.storage import Storage
-from vcray.cluster.store import Selection
+from vcray.cluster.objects.deletion import DeleteOptions
+from vcray.cluster.objects.record import Change, StoredEvent
+from vcray.cluster.objects.storage import Storage
+from vcray.cluster.objects.store import Selection
 from vcray.kube.errors import BadRequest, Conflict, Forbidden, Gone, NotFound
 
 POD: JsonObject = {"spec": {"containers": [{"name": "c", "image": "i"}]}}

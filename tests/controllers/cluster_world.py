@@ -13,9 +13,9 @@ from vcray.actors.objects import ObjectMirrors
 from vcray.api.meta import JsonObject
 from vcray.api.resources import EVENTS, NAMESPACES, PODGROUPS, PODS, QUEUES, Resource
 from vcray.clock import ManualClock
-from vcray.cluster.inprocess import InProcessTransport
-from vcray.cluster.record import StoredEvent
-from vcray.cluster.store import Store
+from vcray.cluster.objects.record import StoredEvent
+from vcray.cluster.objects.store import Store
+from vcray.cluster.server.inprocess import InProcessTransport
 from vcray.controllers import raw
 from vcray.controllers.base import Controller, Outcome, ReconcileError, Request
 from vcray.controllers.queue import initial_queues

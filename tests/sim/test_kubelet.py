@@ -5,8 +5,8 @@ from __future__ import annotations
 from vcray.api.jsonview import dig
 from vcray.api.meta import JsonObject
 from vcray.api.resources import PODS
-from vcray.cluster.inprocess import InProcessTransport
-from vcray.cluster.store import Store
+from vcray.cluster.objects.store import Store
+from vcray.cluster.server.inprocess import InProcessTransport
 from vcray.kube.client import KubeClient, PatchType
 from vcray.sim import shorthand
 from vcray.sim.kubelet import ScenarioKubelet

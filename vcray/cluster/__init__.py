@@ -3,7 +3,7 @@
 `Store` holds the objects and knows the rules of the API server; `InProcessTransport` lets a `KubeClient` drive it.
 """
 
-from vcray.cluster.inprocess import InProcessTransport
-from vcray.cluster.store import Store
+from vcray.cluster.objects.store import Store
+from vcray.cluster.server.inprocess import InProcessTransport
 
 __all__ = ["InProcessTransport", "Store"]

@@ -9,9 +9,9 @@ from vcray.actors.local_runtime import ActiveTransport, Activity
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api.meta import JsonObject
 from vcray.api.resources import Resource
-from vcray.cluster.inprocess import InProcessTransport
-from vcray.cluster.patches import merge
-from vcray.cluster.store import Store
+from vcray.cluster.changes.patches import merge
+from vcray.cluster.objects.store import Store
+from vcray.cluster.server.inprocess import InProcessTransport
 from vcray.core.decisions import Decisions
 from vcray.kube.client import KubeClient
 from vcray.kube.transport import Transport

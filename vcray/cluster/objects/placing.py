@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import PODDISRUPTIONBUDGETS, PODS
 from vcray.clock import rfc3339
-from vcray.cluster import refusals
-from vcray.cluster.apply import track_update
-from vcray.cluster.deletion import DeleteOptions, check_preconditions, read_options
-from vcray.cluster.record import Record, dig, entries, integer, section, strings, text
-from vcray.cluster.selectors import selector_matches
-from vcray.cluster.store import Store, Write
+from vcray.cluster.changes.apply import track_update
+from vcray.cluster.objects import refusals
+from vcray.cluster.objects.deletion import DeleteOptions, check_preconditions, read_options
+from vcray.cluster.objects.record import Record, dig, entries, integer, section, strings, text
+from vcray.cluster.objects.selectors import selector_matches
+from vcray.cluster.objects.store import Store, Write
 from vcray.kube.errors import BadRequest, TooManyRequests
 
 _BUDGET = "Cannot evict pod as it would violate the pod's disruption budget."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import Resource
-from vcray.cluster.catalog import Catalog, Kind, custom_kind
-from vcray.cluster.record import dig, entries, text
+from vcray.cluster.objects.catalog import Catalog, Kind, custom_kind
+from vcray.cluster.objects.record import dig, entries, text
 
 
 def established(definition: JsonObject, now: str) -> JsonObject:

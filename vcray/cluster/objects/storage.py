@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from vcray.api.meta import JsonObject
 from vcray.api.resources import Resource
-from vcray.cluster.record import Change, ObjectKey, Record, StoredEvent, make_record
+from vcray.cluster.objects.record import Change, ObjectKey, Record, StoredEvent, make_record
 from vcray.kube.errors import Gone
 
 Listener = Callable[[StoredEvent], None]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.cluster.fields import FieldSet, Leaves, Path, decode, encode, in_order, spoken
-from vcray.cluster.record import dig, entries, section, text
+from vcray.cluster.changes.fields import FieldSet, Leaves, Path, decode, encode, in_order, spoken
+from vcray.cluster.objects.record import dig, entries, section, text
 from vcray.kube.errors import Conflict
 
 APPLY, UPDATE = "Apply", "Update"

@@ -15,12 +15,15 @@ from itertools import islice
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, NAMESPACES, PRIORITYCLASSES, Resource
 from vcray.clock import Clock, WallClock, rfc3339
-from vcray.cluster import refusals
-from vcray.cluster.admission import Admission
-from vcray.cluster.apply import applied, apply_manager, track_update
-from vcray.cluster.catalog import Catalog, Kind, default_catalog
-from vcray.cluster.definitions import serve
-from vcray.cluster.deletion import (
+from vcray.cluster.admission.chain import Admission
+from vcray.cluster.admission.pods import SYSTEM_PRIORITIES
+from vcray.cluster.changes.apply import applied, apply_manager, track_update
+from vcray.cluster.changes.managers import write_owners
+from vcray.cluster.changes.patches import check_media_type, patched
+from vcray.cluster.objects import refusals
+from vcray.cluster.objects.catalog import Catalog, Kind, default_catalog
+from vcray.cluster.objects.definitions import serve
+from vcray.cluster.objects.deletion import (
     FOREGROUND,
     ORPHAN,
     DeleteOptions,
@@ -31,9 +34,8 @@ from vcray.cluster.deletion import (
     is_done,
     mark,
 )
-from vcray.cluster.garbage import Collector
-from vcray.cluster.managers import write_owners
-from vcray.cluster.metadata import (
+from vcray.cluster.objects.garbage import Collector
+from vcray.cluster.objects.metadata import (
     Identities,
     check_identity,
     check_namespace,
@@ -42,11 +44,9 @@ from vcray.cluster.metadata import (
     keep_server_fields,
     stamp_new,
 )
-from vcray.cluster.patches import check_media_type, patched
-from vcray.cluster.pods import SYSTEM_PRIORITIES
-from vcray.cluster.record import ObjectKey, Record, dig, make_record, section, text
-from vcray.cluster.selectors import record_test
-from vcray.cluster.storage import HISTORY, Storage
+from vcray.cluster.objects.record import ObjectKey, Record, dig, make_record, section, text
+from vcray.cluster.objects.selectors import record_test
+from vcray.cluster.objects.storage import HISTORY, Storage
 from vcray.kube.client import PatchType
 from vcray.kube.errors import BadRequest, Gone
 

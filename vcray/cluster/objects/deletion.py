@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import PODS
 from vcray.clock import rfc3339
-from vcray.cluster import refusals
-from vcray.cluster.record import Record, dig, integer, section, text
+from vcray.cluster.objects import refusals
+from vcray.cluster.objects.record import Record, dig, integer, section, text
 
 DEFAULT_GRACE_SECONDS = 30
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"

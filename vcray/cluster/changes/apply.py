@@ -5,8 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.cluster.catalog import Kind
-from vcray.cluster.fields import (
+from vcray.cluster.changes.fields import (
     FieldSet,
     Path,
     entry_step,
@@ -16,7 +15,7 @@ from vcray.cluster.fields import (
     list_keys,
     part_of,
 )
-from vcray.cluster.managers import (
+from vcray.cluster.changes.managers import (
     APPLY,
     BEFORE_FIRST_APPLY,
     UPDATE,
@@ -28,6 +27,7 @@ from vcray.cluster.managers import (
     read_owners,
     write_owners,
 )
+from vcray.cluster.objects.catalog import Kind
 
 _FIXED_METADATA = (
     "name",

@@ -11,10 +11,10 @@ from typing import Protocol
 
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import NAMESPACES
-from vcray.cluster.catalog import Catalog
-from vcray.cluster.deletion import FOREGROUND, ORPHAN, DeleteOptions, drop_finalizer, finalizers
-from vcray.cluster.record import Record, dig, entries, section, text
-from vcray.cluster.storage import Storage
+from vcray.cluster.objects.catalog import Catalog
+from vcray.cluster.objects.deletion import FOREGROUND, ORPHAN, DeleteOptions, drop_finalizer, finalizers
+from vcray.cluster.objects.record import Record, dig, entries, section, text
+from vcray.cluster.objects.storage import Storage
 
 
 class Writer(Protocol):

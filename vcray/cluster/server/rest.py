@@ -12,10 +12,10 @@ import yaml
 
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import PODS, Resource
-from vcray.cluster import placing, refusals
-from vcray.cluster.deletion import DeleteOptions, read_options
-from vcray.cluster.record import Record
-from vcray.cluster.store import ListPage, Selection, Store, Write
+from vcray.cluster.objects import placing, refusals
+from vcray.cluster.objects.deletion import DeleteOptions, read_options
+from vcray.cluster.objects.record import Record
+from vcray.cluster.objects.store import ListPage, Selection, Store, Write
 from vcray.kube.client import PatchType
 from vcray.kube.errors import ApiError, BadRequest, Invalid, MethodNotAllowed, status_response
 from vcray.kube.transport import Query, Response

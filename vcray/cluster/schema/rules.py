@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from vcray.api.meta import JsonObject
-from vcray.cluster.record import entries, text
+from vcray.cluster.objects.record import entries, text
 
 _HAS = re.compile(r"has\(self\.(\w+)\)")
 _ANY_OF = re.compile(r"^has\(self\.\w+\)( \|\| has\(self\.\w+\))*$")

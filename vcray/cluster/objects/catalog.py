@@ -32,8 +32,8 @@ from vcray.api.resources import (
     VOLCANO_RESOURCES,
     Resource,
 )
-from vcray.cluster import refusals
-from vcray.cluster.structures import structure_of
+from vcray.cluster.changes.structures import structure_of
+from vcray.cluster.objects import refusals
 
 _COUNTED = frozenset(
     {

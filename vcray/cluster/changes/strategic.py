@@ -9,7 +9,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 from vcray.api.meta import JsonValue
-from vcray.cluster.fields import canonical
+from vcray.cluster.changes.fields import canonical
 from vcray.kube.errors import BadRequest
 
 _DIRECTIVE = "$patch"

@@ -6,8 +6,8 @@ from copy import deepcopy
 
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import PODS
-from vcray.cluster import refusals
-from vcray.cluster.record import dig, entries, section, text
+from vcray.cluster.objects import refusals
+from vcray.cluster.objects.record import dig, entries, section, text
 
 _MESSAGE = (
     "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from vcray.api.resources import Resource
-from vcray.cluster.record import Change, ObjectKey, Record, StoredEvent, section
-from vcray.cluster.storage import Storage
+from vcray.cluster.objects.record import Change, ObjectKey, Record, StoredEvent, section
+from vcray.cluster.objects.storage import Storage
 
 
 def line(change: str, body: bytes) -> bytes:

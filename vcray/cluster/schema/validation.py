@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.cluster.rules import broken_rules
+from vcray.cluster.schema.rules import broken_rules
 
 _NOWHERE = '<nil>: Invalid value: "": '
 """How the server opens an error that it cannot lay at one field's door."""

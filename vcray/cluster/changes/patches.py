@@ -7,10 +7,10 @@ from copy import deepcopy
 import jsonpatch
 
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.cluster import refusals
-from vcray.cluster.catalog import Kind
-from vcray.cluster.record import entries
-from vcray.cluster.strategic import strategic_merge
+from vcray.cluster.changes.strategic import strategic_merge
+from vcray.cluster.objects import refusals
+from vcray.cluster.objects.catalog import Kind
+from vcray.cluster.objects.record import entries
 from vcray.kube.client import PatchType
 from vcray.kube.errors import BadRequest, Invalid, UnsupportedMediaType
 

@@ -8,8 +8,8 @@ import uuid
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import NAMESPACES, SERVICES, Resource
 from vcray.clock import rfc3339
-from vcray.cluster import refusals
-from vcray.cluster.record import Record, dig, section, text
+from vcray.cluster.objects import refusals
+from vcray.cluster.objects.record import Record, dig, section, text
 from vcray.kube.errors import BadRequest
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"

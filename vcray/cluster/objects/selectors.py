@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from vcray.api.meta import JsonValue
 from vcray.api.resources import Resource
-from vcray.cluster.record import Record, dig, entries, selectable_fields, strings, text
+from vcray.cluster.objects.record import Record, dig, entries, selectable_fields, strings, text
 from vcray.kube.errors import BadRequest
 
 Test = Callable[[Mapping[str, str]], bool]

@@ -10,9 +10,9 @@ from copy import deepcopy
 
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import PODS, PRIORITYCLASSES
-from vcray.cluster import refusals
-from vcray.cluster.record import dig, entries, integer, section, text
-from vcray.cluster.storage import Storage
+from vcray.cluster.objects import refusals
+from vcray.cluster.objects.record import dig, entries, integer, section, text
+from vcray.cluster.objects.storage import Storage
 
 SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 

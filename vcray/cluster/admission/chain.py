@@ -25,16 +25,16 @@ from vcray.api.resources import (
     Resource,
 )
 from vcray.clock import rfc3339
-from vcray.cluster import refusals
-from vcray.cluster.catalog import Kind
-from vcray.cluster.defaulting import apply_defaults
-from vcray.cluster.definitions import established
-from vcray.cluster.podrules import check_pod_update, missing_in_pod_spec
-from vcray.cluster.pods import default_pod, default_pod_spec, first_status, resolve_priority
-from vcray.cluster.pruning import drop_nulls, prune
-from vcray.cluster.record import dig, section, text
-from vcray.cluster.storage import Storage
-from vcray.cluster.validation import validate
+from vcray.cluster.admission.podrules import check_pod_update, missing_in_pod_spec
+from vcray.cluster.admission.pods import default_pod, default_pod_spec, first_status, resolve_priority
+from vcray.cluster.objects import refusals
+from vcray.cluster.objects.catalog import Kind
+from vcray.cluster.objects.definitions import established
+from vcray.cluster.objects.record import dig, section, text
+from vcray.cluster.objects.storage import Storage
+from vcray.cluster.schema.defaulting import apply_defaults
+from vcray.cluster.schema.pruning import drop_nulls, prune
+from vcray.cluster.schema.validation import validate
 from vcray.webhooks.jobs_defaults import default_job
 
 EXEMPT_NAMESPACES = ("kube-system", "volcano-system")

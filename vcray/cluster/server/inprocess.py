@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from vcray.api.resources import Resource
-from vcray.cluster import rest
-from vcray.cluster.selectors import record_test
-from vcray.cluster.store import Store
-from vcray.cluster.watching import Delivery, Watcher, line
+from vcray.cluster.objects.selectors import record_test
+from vcray.cluster.objects.store import Store
+from vcray.cluster.objects.watching import Delivery, Watcher, line
+from vcray.cluster.server import rest
 from vcray.errors import Problem, Unreachable
 from vcray.kube.errors import BadRequest, Gone, TooLarge, status_response
 from vcray.kube.transport import JSON, Query, Response

@@ -1,0 +1,1 @@
+"""What the server does to an object between the request and the store."""

@@ -1,0 +1,1 @@
+"""The server's own words: paths, verbs, bodies, over HTTPS and in this process."""
