@@ -7,18 +7,18 @@ built such tests are skipped, and the end of the run says so; with VCRAY_REQUIRE
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conformance.harness.definitions import install
 from tests.conformance.harness.server import ControlPlane
-from tools.kubernetes.build import programs_folder, why_unavailable
+from tools.kubernetes.build import PROGRAMS, SUITE, programs_folder, why_unavailable
 from vcray.api.crds import all_crds
 
 REQUIRE_VARIABLE = "VCRAY_REQUIRE_APISERVER"
-CONTROL_PLANE_FIXTURES = {"kubernetes_programs", "apiserver", "cluster"}
+CONTROL_PLANE_FIXTURES = {"kubernetes_programs", "kubernetes_suite", "apiserver", "cluster"}
 
 _skipped_because = pytest.StashKey[str]()
 
@@ -48,8 +48,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 @pytest.fixture(scope="session")
 def kubernetes_programs(pytestconfig: pytest.Config) -> Path:
     """The folder with etcd, kube-apiserver, kube-controller-manager and kubectl; skips or fails without."""
+    return _folder_with(pytestconfig, [name for name in PROGRAMS if name not in SUITE])
+
+
+@pytest.fixture(scope="session")
+def kubernetes_suite(pytestconfig: pytest.Config) -> Path:
+    """The folder with Kubernetes' end-to-end suite and its runner; skips or fails without."""
+    return _folder_with(pytestconfig, SUITE)
+
+
+def _folder_with(pytestconfig: pytest.Config, programs: Collection[str]) -> Path:
     folder = programs_folder()
-    reason = why_unavailable(folder)
+    reason = why_unavailable(folder, programs)
     if reason is not None:
         if os.environ.get(REQUIRE_VARIABLE) == "1":
             pytest.fail(f"{REQUIRE_VARIABLE}=1, but {reason}", pytrace=False)

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.harness.server import ControlPlane, wait_until
+from tests.conformance.harness.base import wait_until
+from tests.conformance.harness.server import ControlPlane
 from tests.e2e.arena import GROUPS, Arena
 from tests.e2e.hosting import Hosted
 from vcray.app import CONTROLLERS

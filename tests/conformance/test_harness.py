@@ -7,15 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.harness.base import STRANGER_TOKEN, wait_until
 from tests.conformance.harness.client import ApiError
 from tests.conformance.harness.nodes import bound_pods, create_node, set_pod_phase
 from tests.conformance.harness.process import Child, ServerStartError
-from tests.conformance.harness.server import (
-    STRANGER_TOKEN,
-    ControlPlane,
-    new_signing_key,
-    wait_until,
-)
+from tests.conformance.harness.server import ControlPlane, new_signing_key
 from tools.kubernetes.build import kubernetes_version
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "note"}, "data": {"a": "1"}}

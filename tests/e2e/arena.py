@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from tests.conformance.harness.base import wait_until
 from tests.conformance.harness.client import ApiError, Client
-from tests.conformance.harness.server import ControlPlane, wait_until
+from tests.conformance.harness.server import ControlPlane
 from tests.e2e.watching import Watching
 
 Object = dict[str, Any]

@@ -11,8 +11,8 @@ import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.conformance.harness.base import wait_until
 from tests.conformance.harness.process import Child
-from tests.conformance.harness.server import wait_until
 
 READY = re.compile(r"^vcray: running against \S+ \(\S+\)(?:, metrics on port (\d+))?$", re.MULTILINE)
 START_S = 60.0

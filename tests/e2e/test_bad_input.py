@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.harness.base import STRANGER_TOKEN, wait_until
 from tests.conformance.harness.process import free_port
-from tests.conformance.harness.server import STRANGER_TOKEN, ControlPlane, wait_until
+from tests.conformance.harness.server import ControlPlane
 from tests.e2e.arena import Arena
 from tests.e2e.program import Program, call
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from tests.conformance.harness.server import ControlPlane, wait_until
+from tests.conformance.harness.base import wait_until
+from tests.conformance.harness.server import ControlPlane
 from tests.e2e.arena import GROUPS, Arena
 from tests.e2e.auditor import Auditor
 from tests.e2e.program import Program

@@ -1,10 +1,10 @@
-"""Build etcd, kube-apiserver, kube-controller-manager and kubectl for the tests, once per machine.
+"""Build the Kubernetes programs that the tests start, once per machine: servers, kubectl, its end-to-end suite.
 
-The tests of vcray that matter most talk to a real kube-apiserver. Nothing is downloaded as a program: the four are
-compiled from the Go modules that go.mod beside this file pins, into a cache folder named after the version, outside
-the repository. Later runs only look whether the programs are there.
+The tests of vcray that matter most talk to a real kube-apiserver, and Kubernetes' own suite judges the embedded one.
+Nothing is downloaded as a program: all are compiled from the Go modules that go.mod beside this file pins, into a cache
+folder named after the version, outside the repository. Later runs only look whether the programs are there.
 
-    python tools/kubernetes/build.py            build what is missing (about five minutes on two cores)
+    python tools/kubernetes/build.py            build what is missing (about eight minutes on two cores)
     python tools/kubernetes/build.py --check    only say whether all are there
     python tools/kubernetes/build.py --where    print the folder
 
@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,7 +35,11 @@ PROGRAMS: Mapping[str, str] = {
     "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
     "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
     "kubectl": "k8s.io/kubernetes/cmd/kubectl",
+    "ginkgo": "github.com/onsi/ginkgo/v2/ginkgo",
+    "e2e.test": "k8s.io/kubernetes/test/e2e",
 }
+SUITE = ("ginkgo", "e2e.test")
+"""What runs Kubernetes' own end-to-end suite; all else is what other tests start."""
 
 READY, FAILED, NO_GO, NOT_BUILT = 0, 1, 3, 4
 
@@ -63,9 +67,9 @@ def programs_folder(environment: Mapping[str, str] = os.environ) -> Path:
     return cache / "vcray" / f"kubernetes-{kubernetes_version()}"
 
 
-def missing_programs(folder: Path) -> list[str]:
+def missing_programs(folder: Path, wanted: Collection[str] = tuple(PROGRAMS)) -> list[str]:
     """The programs that `folder` lacks; a program is moved there only when whole, so to be there is to be complete."""
-    return [name for name in PROGRAMS if not os.access(folder / name, os.X_OK)]
+    return [name for name in wanted if not os.access(folder / name, os.X_OK)]
 
 
 def require_go(search_path: str | None = None) -> str:
@@ -88,16 +92,16 @@ def require_go(search_path: str | None = None) -> str:
     return program
 
 
-def why_unavailable(folder: Path) -> str | None:
-    """One sentence on why the programs cannot be used now, or None if they can. Never builds."""
-    missing = missing_programs(folder)
+def why_unavailable(folder: Path, wanted: Collection[str] = tuple(PROGRAMS)) -> str | None:
+    """One sentence on why the `wanted` programs cannot be used now, or None if they can. Never builds."""
+    missing = missing_programs(folder, wanted)
     if not missing:
         return None
     try:
         require_go()
     except GoUnusableError as error:
         return str(error)
-    return f"{', '.join(missing)} not in {folder}; run `python tools/kubernetes/build.py` first (about 5 minutes)."
+    return f"{', '.join(missing)} not in {folder}; run `python tools/kubernetes/build.py` first (about 8 minutes)."
 
 
 def link_flags() -> str:
@@ -127,7 +131,7 @@ def build(folder: Path, programs: Sequence[str], go: str) -> None:
             output = Path(temporary) / name
             command = [
                 go,
-                "build",
+                *(("test", "-c") if name == "e2e.test" else ("build",)),
                 "-buildvcs=false",
                 "-ldflags",
                 link_flags(),

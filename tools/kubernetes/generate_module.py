@@ -3,8 +3,9 @@
 Kubernetes publishes its libraries ("staging modules") under version v0.X.Y and its programs under v1.X.Y, and the
 programs' own go.mod points to the libraries by relative folders. A module that wants to build the programs must
 therefore name each library again. This script reads that list from the go.mod of the wanted version, writes ours
-with the four programs as Go tools, and lets ``go mod tidy`` fill in the rest. Run it by hand to move to another
-version, then commit go.mod and go.sum:
+with the programs as Go tools, lets ``go mod tidy`` fill in the rest, and adds what Kubernetes' own end-to-end suite
+needs, which is a test and so cannot be named as a tool. Run it by hand to move to another version, then commit go.mod
+and go.sum:
 
     python tools/kubernetes/generate_module.py
 """
@@ -20,7 +21,9 @@ HERE = Path(__file__).resolve().parent
 KUBERNETES = "1.36.1"
 ETCD = "3.6.8"  # the version whose client kubernetes 1.36.1 requires
 GO = "1.26"
+SUITE = "k8s.io/kubernetes/test/e2e"
 TOOLS = (
+    "github.com/onsi/ginkgo/v2/ginkgo",
     "go.etcd.io/etcd/server/v3",
     "k8s.io/kubernetes/cmd/kube-apiserver",
     "k8s.io/kubernetes/cmd/kube-controller-manager",
@@ -67,6 +70,7 @@ def main() -> int:
     (HERE / "go.mod").write_text("\n".join(lines))
     (HERE / "go.sum").unlink(missing_ok=True)
     subprocess.run(["go", "mod", "tidy"], cwd=HERE, check=True)
+    subprocess.run(["go", "get", "-t", f"{SUITE}@v{KUBERNETES}"], cwd=HERE, check=True)
     print(f"go.mod: kubernetes {KUBERNETES} with {len(staging)} libraries at {library}")
     return 0
 

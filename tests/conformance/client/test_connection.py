@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.conformance.harness.server import STRANGER_TOKEN, ControlPlane
+from tests.conformance.harness.base import STRANGER_TOKEN
+from tests.conformance.harness.server import ControlPlane
 from vcray.api.resources import NODES
 from vcray.errors import ServerError, Unauthorized, Unreachable
 from vcray.kube.auth import load

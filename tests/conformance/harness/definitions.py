@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from tests.conformance.harness.base import wait_until
 from tests.conformance.harness.client import Client
-from tests.conformance.harness.server import wait_until
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

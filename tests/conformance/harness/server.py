@@ -11,26 +11,17 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import secrets
 import shutil
-import subprocess
-import tempfile
-import time
 import urllib.request
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from tests.conformance.harness.client import ApiError, Client
+from tests.conformance.harness.base import ADMIN_TOKEN, STRANGER_TOKEN, Server
+from tests.conformance.harness.client import ApiError
 from tests.conformance.harness.process import Child, ServerStartError, free_port
 
-ADMIN_TOKEN = "admin-token"
-STRANGER_TOKEN = "stranger-token"  # a known user without any right
-START_TIMEOUT_S = 60.0
-POLL_S = 0.05
 START_ATTEMPTS = 3  # a free port may be taken before the program binds it
 
 # Without a kubelet the node lifecycle controller would taint every node after 40 s, so controllers are named.
@@ -56,13 +47,6 @@ CONTROLLERS = (
 )
 
 
-def temporary_folder() -> Path:
-    """A new empty folder, in memory where the machine offers that."""
-    memory = Path("/dev/shm")
-    parent = memory if memory.is_dir() and os.access(memory, os.W_OK) else None
-    return Path(tempfile.mkdtemp(prefix="vcray-apiserver-", dir=parent))
-
-
 def new_signing_key() -> str:
     """A fresh P-256 private key in PEM (SEC 1), for the service-account tokens of one server.
 
@@ -76,41 +60,20 @@ def new_signing_key() -> str:
     return f"-----BEGIN EC PRIVATE KEY-----\n{text}-----END EC PRIVATE KEY-----\n"
 
 
-def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 30.0) -> None:
-    """Poll `condition` until it holds; raises TimeoutError naming `what` after `timeout_s` seconds."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {timeout_s:.0f} s for {what}")
-        time.sleep(POLL_S)
-
-
 @dataclass
-class ControlPlane:
+class ControlPlane(Server):
     """One control plane; use it as a context manager, or call `start` and `stop`.
 
     `apiserver_flags` are added to kube-apiserver's, e.g. ``--watch-cache=false``.
     """
 
-    programs: Path
-    controller_manager: bool = False
     apiserver_flags: Sequence[str] = ()
-    folder: Path = field(default_factory=temporary_folder)
 
     def __post_init__(self) -> None:
         self._children: dict[str, Child] = {}
         self._etcd_port = self._secure_port = 0
 
     # -- life ---------------------------------------------------------------------------------------------------
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def start(self) -> None:
         """Start every program and return when all are ready. Raises ServerStartError; leaves nothing then."""
@@ -144,8 +107,6 @@ class ControlPlane:
         """
         self._start_apiserver()
 
-    # -- what tests use -----------------------------------------------------------------------------------------
-
     @property
     def url(self) -> str:
         """The address of the API server."""
@@ -155,44 +116,6 @@ class ControlPlane:
     def certificate_authority(self) -> Path:
         """The certificate (with its issuer) that the API server signed for itself."""
         return self.folder / "certificates" / "apiserver.crt"
-
-    @property
-    def kubeconfig(self) -> Path:
-        """A kubeconfig file with the rights of system:masters."""
-        return self.folder / "kubeconfig"
-
-    @property
-    def client(self) -> Client:
-        """A client with the rights of system:masters."""
-        return self.client_for(ADMIN_TOKEN)
-
-    def client_for(self, token: str) -> Client:
-        """A client that shows `token`."""
-        return Client(self.url, token, self.certificate_authority)
-
-    def kubectl(self, *arguments: str | Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run kubectl against this server; the exit code is the caller's to judge."""
-        command = [self.programs / "kubectl", "--kubeconfig", self.kubeconfig, *arguments]
-        return subprocess.run(
-            [str(word) for word in command],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-            env={**os.environ, "HOME": str(self.folder)},
-        )
-
-    def create_namespace(self, prefix: str = "test") -> str:
-        """Create a namespace with a name of its own and return the name."""
-        name = f"{prefix}-{secrets.token_hex(4)}"
-        self.client.create(
-            "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        )
-        if self.controller_manager:
-            account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-            wait_until(lambda: self.client.exists(account), f"the default service account of {name}")
-        return name
 
     def compact(self) -> int:
         """Forget etcd's history before now and return the revision.
@@ -220,39 +143,10 @@ class ControlPlane:
             f'{ADMIN_TOKEN},admin,admin,"system:masters"\n{STRANGER_TOKEN},stranger,stranger\n'
         )
 
-    def _write_kubeconfig(self) -> None:
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "test",
-            "clusters": [
-                {
-                    "name": "test",
-                    "cluster": {
-                        "server": self.url,
-                        "certificate-authority": str(self.certificate_authority),
-                    },
-                }
-            ],
-            "users": [{"name": "admin", "user": {"token": ADMIN_TOKEN}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin"}}],
-        }
-        self.kubeconfig.write_text(json.dumps(config, indent=1))
-
     def _launch(self, program: str, *flags: str) -> Child:
         child = Child([self.programs / program, *flags], self.folder / f"{program}.log")
         self._children[program] = child
         return child
-
-    def _await(self, child: Child, ready: Callable[[], bool]) -> None:
-        def alive_and_ready() -> bool:
-            child.require_running()
-            return ready()
-
-        try:
-            wait_until(alive_and_ready, f"{child.name} to be ready", START_TIMEOUT_S)
-        except TimeoutError as error:
-            raise ServerStartError(f"{error}:\n{child.log_tail()}") from None
 
     def _start_etcd(self) -> None:
         for attempt in range(START_ATTEMPTS):
