@@ -1,7 +1,8 @@
-"""Fixtures for tests that need a real Kubernetes control plane.
+"""Fixtures for tests that need an API server: the embedded one and a real Kubernetes control plane, same tests for both.
 
-A test that uses one of the control planes gets the marker ``apiserver`` by itself. Where the programs have not been
-built such tests are skipped, and the end of the run says so; with VCRAY_REQUIRE_APISERVER=1 they fail instead.
+A test that uses the real one gets the marker ``apiserver`` by itself, one that starts the embedded one ``embedded``.
+Where the Kubernetes programs have not been built the former are skipped, and the end of the run says so; with
+VCRAY_REQUIRE_APISERVER=1 they fail instead.
 """
 
 from __future__ import annotations
@@ -12,13 +13,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.harness.base import Server
 from tests.conformance.harness.definitions import install
+from tests.conformance.harness.embedded import EmbeddedServer
 from tests.conformance.harness.server import ControlPlane
 from tools.kubernetes.build import PROGRAMS, SUITE, programs_folder, why_unavailable
 from vcray.api.crds import all_crds
 
 REQUIRE_VARIABLE = "VCRAY_REQUIRE_APISERVER"
-CONTROL_PLANE_FIXTURES = {"kubernetes_programs", "kubernetes_suite", "apiserver", "cluster"}
+PROGRAM_FIXTURES = {"kubernetes_programs", "kubernetes_suite"}
+EMBEDDED, REAL = "embedded", "real"
+BOTH = [
+    pytest.param(EMBEDDED, marks=pytest.mark.embedded),
+    pytest.param(REAL, marks=pytest.mark.apiserver),
+]
 
 _skipped_because = pytest.StashKey[str]()
 
@@ -31,9 +39,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that uses a control plane."""
+    """Mark every test that uses the Kubernetes programs."""
     for item in items:
-        if CONTROL_PLANE_FIXTURES & set(getattr(item, "fixturenames", ())):
+        if PROGRAM_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.apiserver)
 
 
@@ -74,42 +82,48 @@ def kubectl(kubernetes_programs: Path) -> Path:
     return kubernetes_programs / "kubectl"
 
 
-@pytest.fixture(scope="session")
-def apiserver(kubernetes_programs: Path) -> Iterator[ControlPlane]:
-    """kube-apiserver alone: no controller acts, service accounts are not asked for."""
-    with ControlPlane(kubernetes_programs) as server:
+@pytest.fixture(scope="session", params=BOTH)
+def apiserver(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """An API server alone, embedded and real in turn: no controller acts, service accounts are not asked for."""
+    with _server(request, controllers=False) as server:
         yield server
 
 
-@pytest.fixture(scope="session")
-def cluster(kubernetes_programs: Path) -> Iterator[ControlPlane]:
-    """kube-apiserver with kube-controller-manager (workload controllers, garbage collector, namespaces)."""
-    with ControlPlane(kubernetes_programs, controller_manager=True) as server:
+@pytest.fixture(scope="session", params=BOTH)
+def cluster(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """An API server with workload controllers, garbage collector, namespaces; embedded and real in turn."""
+    with _server(request, controllers=True) as server:
         yield server
 
 
+def _server(request: pytest.FixtureRequest, controllers: bool) -> Server:
+    if request.param == REAL:
+        return ControlPlane(request.getfixturevalue("kubernetes_programs"), controllers)
+    return EmbeddedServer(programs_folder(), controllers)
+
+
 @pytest.fixture(scope="session")
-def volcano_apiserver(apiserver: ControlPlane) -> ControlPlane:
+def volcano_apiserver(apiserver: Server) -> Server:
     """`apiserver` with all of vcray's definitions served."""
     install(apiserver.client, all_crds())
     return apiserver
 
 
 @pytest.fixture(scope="session")
-def volcano_cluster(cluster: ControlPlane) -> ControlPlane:
+def volcano_cluster(cluster: Server) -> Server:
     """`cluster` with all of vcray's definitions served."""
     install(cluster.client, all_crds())
     return cluster
 
 
 @pytest.fixture
-def namespace(apiserver: ControlPlane) -> str:
+def namespace(apiserver: Server) -> str:
     """A fresh namespace of `apiserver`; it goes away with the server."""
     return apiserver.create_namespace()
 
 
 @pytest.fixture
-def cluster_namespace(cluster: ControlPlane) -> Iterator[str]:
+def cluster_namespace(cluster: Server) -> Iterator[str]:
     """A fresh namespace of `cluster`, deleted after the test without waiting for its end."""
     name = cluster.create_namespace()
     yield name
