@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 
 from vcray.api.resources import Resource
-from vcray.cluster.objects.selectors import record_test
 from vcray.cluster.objects.store import Store
-from vcray.cluster.objects.watching import Delivery, Watcher, line
+from vcray.cluster.objects.watching import Delivery
 from vcray.cluster.server import rest
+from vcray.cluster.server.streams import Watch
 from vcray.errors import Problem, Unreachable
-from vcray.kube.errors import BadRequest, Gone, TooLarge, status_response
+from vcray.kube.errors import TooLarge, status_response
 from vcray.kube.transport import JSON, Query, Response
 
 MAX_BODY = 3 * 1024 * 1024
@@ -71,37 +70,9 @@ class InProcessTransport:
     async def stream(self, path: str, query: Query | None = None) -> AsyncGenerator[bytes, None]:
         """The lines of a watch until it is closed, disconnected, or its timeoutSeconds are over."""
         self._require_available()
-        asked = query or {}
-        target = rest.parse(self.store, path)
-        selection = rest.selection(target, asked)
-        test = record_test(target.resource, selection.labels, selection.fields)
-        watcher = Watcher(target.resource, selection.namespace, test)
-        since = _since(asked)
-        if since is None:
-            for record in self.store.list(target.resource, selection).records:
-                watcher.queue.put_nowait(line("ADDED", record.body))
-        try:
-            self.delivery.open(watcher, since)
-        except Gone as error:
-            yield line("ERROR", status_response(error).body)
-            return
-        try:
-            async for item in self._lines(watcher, asked):
-                yield item
-        finally:
-            self.delivery.close(watcher)
-
-    async def _lines(self, watcher: Watcher, query: Query) -> AsyncGenerator[bytes, None]:
-        seconds = float(query.get("timeoutSeconds") or 0)
-        bookmarks = query.get("allowWatchBookmarks") == "true"
-        loop = asyncio.get_running_loop()
-        timer = loop.call_later(seconds, self.delivery.end, watcher, bookmarks) if seconds else None
-        try:
-            while (item := await watcher.queue.get()) is not None:
-                yield item
-        finally:
-            if timer is not None:
-                timer.cancel()
+        watch = Watch(self.store, self.delivery, path, query or {})
+        async for item in watch.lines():
+            yield item
 
     async def close(self) -> None:
         """End all watches; the store stays."""
@@ -110,13 +81,3 @@ class InProcessTransport:
     def _require_available(self) -> None:
         if not self.available:
             raise Unreachable(Problem("VC0401", self.address, "the API server does not answer"))
-
-
-def _since(query: Query) -> int | None:
-    """The version a watch resumes behind; None means from the present state, its objects first."""
-    version = query.get("resourceVersion", "")
-    if version in ("", "0"):
-        return None
-    if not version.isdigit():
-        raise BadRequest(f'strconv.ParseUint: parsing "{version}": invalid syntax')
-    return int(version)

@@ -1,0 +1,206 @@
+"""The embedded API server on a socket: HTTP/1.1 over TLS, bearer tokens, watches as chunked streams.
+
+It stands on aiohttp's low-level server, since paths are ours to read anyway. What a request means is `rest`'s business, what
+a watch sends `streams`'; here are connections, identities and bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from aiohttp import web
+
+from vcray.clock import Clock
+from vcray.cluster.objects.review import User
+from vcray.cluster.objects.store import Store
+from vcray.cluster.objects.watching import Delivery
+from vcray.cluster.server import rest
+from vcray.cluster.server.certificates import Certificate, new_authority, server_context, serving_certificate
+from vcray.cluster.server.inprocess import MAX_BODY, InProcessTransport
+from vcray.cluster.server.streams import Watch
+from vcray.cluster.server.tokens import ADMIN, Tokens, new_token
+from vcray.kube.errors import ApiError, TooLarge, status_response
+from vcray.kube.transport import JSON, Response
+
+UNAUTHORIZED = ApiError("Unauthorized", code=401, reason="Unauthorized")
+OPEN_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version"})
+"""Paths that need no token."""
+
+_KEEP_ALIVE_S = 600.0
+_LONGEST_LINE = 1 << 20  # a label selector may be long
+_GRACE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """What one embedded server is told.
+
+    `port` 0 means any free one. `tokens` names the users by their bearer tokens; without any, one admin token is made.
+    `folder` keeps the certificates over restarts and is where a kubeconfig may be written; None keeps nothing.
+    `store` is what is served; None means a new empty one with `clock`.
+    """
+
+    port: int = 0
+    host: str = "127.0.0.1"
+    tokens: Mapping[str, User] = field(default_factory=dict)
+    folder: Path | None = None
+    store: Store | None = None
+    clock: Clock | None = None
+
+
+async def serve(options: ServerOptions | None = None) -> EmbeddedServer:
+    """A server that answers. OSError if its port is taken."""
+    server = EmbeddedServer(options or ServerOptions())
+    await server.start()
+    return server
+
+
+class EmbeddedServer:
+    """One API server in this process: `start`, then `url`, `ca`, `kubeconfig()`, `transport`; `stop` ends it."""
+
+    def __init__(self, options: ServerOptions) -> None:
+        self._options = options
+        self.store = options.store or Store(options.clock)
+        users = dict(options.tokens) or {new_token(): ADMIN}
+        self.admin_token = next(iter(users))
+        self._tokens = Tokens(users)
+        self._delivery = Delivery(self.store.storage)
+        self.transport = InProcessTransport(self.store)
+        authority, serving = _certificates(options)
+        self.ca = authority.certificate
+        self._tls = server_context(serving)
+        self._server: web.Server | None = None
+        self._listener: asyncio.Server | None = None
+        self._port = 0
+
+    # -- life -------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Listen. OSError if the port is taken."""
+        loop = asyncio.get_running_loop()
+        self._server = web.Server(
+            self._handle,
+            request_factory=None,
+            handler_cancellation=True,
+            keepalive_timeout=_KEEP_ALIVE_S,
+            max_line_size=_LONGEST_LINE,
+            max_field_size=_LONGEST_LINE,
+            access_log=None,
+            auto_decompress=True,
+        )
+        self._listener = await loop.create_server(
+            self._server, self._options.host, self._options.port, ssl=self._tls, backlog=1024
+        )
+        self._port = self._listener.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """End all watches in order, let running requests finish shortly, close every connection. Safe to call twice."""
+        self._delivery.shut()
+        await self.transport.close()
+        if self._listener is not None:
+            self._listener.close()
+        if self._server is not None:
+            self._server.pre_shutdown()
+            await self._server.shutdown(_GRACE_S)
+        if self._listener is not None:
+            await self._listener.wait_closed()
+        self._server = self._listener = None
+
+    @property
+    def url(self) -> str:
+        """Where clients reach it."""
+        return f"https://{self._options.host}:{self._port}"
+
+    def kubeconfig(self, token: str | None = None) -> str:
+        """A kubeconfig with the server's address, its authority and a token (the admin's if none is given)."""
+        return kubeconfig(self.url, self.ca, token or self.admin_token)
+
+    # -- requests ---------------------------------------------------------------------------------------------
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        path, query = request.path, dict(request.query)
+        user = self._tokens.user_of(request.headers.get("Authorization", ""))
+        if user is None and path not in OPEN_PATHS:
+            return _plain(status_response(UNAUTHORIZED))
+        if request.method == "GET" and query.get("watch") in ("1", "true"):
+            return await self._watch(request, path, query)
+        try:
+            body = await _body(request)
+        except ApiError as error:
+            return _plain(status_response(error))
+        agent = request.headers.get("User-Agent", "").partition("/")[0]
+        kind = request.headers.get("Content-Type", JSON)
+        return _plain(rest.handle(self.store, request.method, path, query, body, kind, agent or "unknown"))
+
+    async def _watch(self, request: web.BaseRequest, path: str, query: dict[str, str]) -> web.StreamResponse:
+        try:
+            watch = Watch(self.store, self._delivery, path, query)
+        except ApiError as error:
+            return _plain(status_response(error))
+        answer = web.StreamResponse(headers={"Content-Type": JSON})
+        answer.enable_chunked_encoding()
+        try:
+            await answer.prepare(request)
+            async for item in watch.lines():
+                await answer.write(item + b"\n")
+            await answer.write_eof()
+        except ConnectionError:
+            pass
+        finally:
+            watch.close()
+        return answer
+
+
+async def _body(request: web.BaseRequest) -> bytes | None:
+    """The body, None without one. TooLarge beyond the server's limit."""
+    if not request.body_exists:
+        return None
+    parts, size = [], 0
+    async for part in request.content.iter_any():
+        size += len(part)
+        if size > MAX_BODY:
+            raise TooLarge(f"Request entity too large: limit is {MAX_BODY}")
+        parts.append(part)
+    return b"".join(parts) or None
+
+
+def _plain(response: Response) -> web.Response:
+    return web.Response(status=response.status, body=response.body, headers=dict(response.headers))
+
+
+def _certificates(options: ServerOptions) -> tuple[Certificate, Certificate]:
+    """The authority (kept in the folder, if there is one) and a fresh serving certificate."""
+    authority = Certificate.read(options.folder, "ca") if options.folder else None
+    if authority is None:
+        authority = new_authority()
+        if options.folder:
+            options.folder.mkdir(parents=True, exist_ok=True)
+            authority.write(options.folder, "ca")
+    hosts = tuple(dict.fromkeys((options.host, "127.0.0.1", "localhost")))
+    return authority, serving_certificate(authority, hosts)
+
+
+def kubeconfig(url: str, authority: bytes, token: str, name: str = "vcray") -> str:
+    """The text of a kubeconfig file (JSON, which is YAML) with one cluster, user and context, all named `name`."""
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": name,
+        "clusters": [
+            {
+                "name": name,
+                "cluster": {
+                    "server": url,
+                    "certificate-authority-data": base64.b64encode(authority).decode(),
+                },
+            }
+        ],
+        "users": [{"name": name, "user": {"token": token}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+    }
+    return json.dumps(document, indent=1) + "\n"
