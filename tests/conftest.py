@@ -21,7 +21,8 @@ from tools.kubernetes.build import PROGRAMS, SUITE, programs_folder, why_unavail
 from vcray.api.crds import all_crds
 
 REQUIRE_VARIABLE = "VCRAY_REQUIRE_APISERVER"
-PROGRAM_FIXTURES = {"kubernetes_programs", "kubernetes_suite"}
+PROGRAM_FIXTURES = {"kubernetes_programs", "kubernetes_suite", "real_apiserver", "real_cluster"}
+EMBEDDED_FIXTURES = {"embedded_apiserver", "embedded_cluster"}
 EMBEDDED, REAL = "embedded", "real"
 BOTH = [
     pytest.param(EMBEDDED, marks=pytest.mark.embedded),
@@ -39,10 +40,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that uses the Kubernetes programs."""
+    """Mark every test that uses the Kubernetes programs or the embedded server."""
     for item in items:
-        if PROGRAM_FIXTURES & set(getattr(item, "fixturenames", ())):
+        names = set(getattr(item, "fixturenames", ()))
+        if PROGRAM_FIXTURES & names:
             item.add_marker(pytest.mark.apiserver)
+        if EMBEDDED_FIXTURES & names:
+            item.add_marker(pytest.mark.embedded)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -82,24 +86,46 @@ def kubectl(kubernetes_programs: Path) -> Path:
     return kubernetes_programs / "kubectl"
 
 
-@pytest.fixture(scope="session", params=BOTH)
-def apiserver(request: pytest.FixtureRequest) -> Iterator[Server]:
-    """An API server alone, embedded and real in turn: no controller acts, service accounts are not asked for."""
-    with _server(request, controllers=False) as server:
+@pytest.fixture(scope="session")
+def real_apiserver(kubernetes_programs: Path) -> Iterator[ControlPlane]:
+    """kube-apiserver alone: no controller acts, service accounts are not asked for."""
+    with ControlPlane(kubernetes_programs) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def real_cluster(kubernetes_programs: Path) -> Iterator[ControlPlane]:
+    """kube-apiserver with kube-controller-manager (workload controllers, garbage collector, namespaces)."""
+    with ControlPlane(kubernetes_programs, controller_manager=True) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def embedded_apiserver() -> Iterator[EmbeddedServer]:
+    """The embedded API server alone, as a process."""
+    with EmbeddedServer(programs_folder()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def embedded_cluster() -> Iterator[EmbeddedServer]:
+    """The embedded API server with its controllers, as a process."""
+    with EmbeddedServer(programs_folder(), controller_manager=True) as server:
         yield server
 
 
 @pytest.fixture(scope="session", params=BOTH)
-def cluster(request: pytest.FixtureRequest) -> Iterator[Server]:
-    """An API server with workload controllers, garbage collector, namespaces; embedded and real in turn."""
-    with _server(request, controllers=True) as server:
-        yield server
+def apiserver(request: pytest.FixtureRequest) -> Server:
+    """`embedded_apiserver` and `real_apiserver` in turn."""
+    server: Server = request.getfixturevalue(f"{request.param}_apiserver")
+    return server
 
 
-def _server(request: pytest.FixtureRequest, controllers: bool) -> Server:
-    if request.param == REAL:
-        return ControlPlane(request.getfixturevalue("kubernetes_programs"), controllers)
-    return EmbeddedServer(programs_folder(), controllers)
+@pytest.fixture(scope="session", params=BOTH)
+def cluster(request: pytest.FixtureRequest) -> Server:
+    """`embedded_cluster` and `real_cluster` in turn."""
+    server: Server = request.getfixturevalue(f"{request.param}_cluster")
+    return server
 
 
 @pytest.fixture(scope="session")

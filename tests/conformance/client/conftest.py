@@ -1,4 +1,5 @@
-"""One `KubeClient`, two servers: every test here runs against the embedded store and a real kube-apiserver."""
+"""One `KubeClient`, three servers: every test here runs on the object store in this process, on the embedded server over
+HTTPS and on a real kube-apiserver."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from itertools import count
 
 import pytest
 
-from tests.conformance.harness.server import ControlPlane
+from tests.conformance.harness.base import Server
 from vcray.api.crds import all_crds
 from vcray.api.meta import JsonObject
 from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, NAMESPACES, QUEUES
@@ -18,7 +19,7 @@ from vcray.kube.auth import load
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import AlreadyExists, ApiError
 
-EMBEDDED, REAL = "embedded", "real"
+STORE, EMBEDDED, REAL = "store", "embedded", "real"
 _numbers = count(1)
 
 
@@ -31,7 +32,7 @@ class Backend:
     namespace: str
     word: str
     store: Store | None = None
-    server: ControlPlane | None = None
+    server: Server | None = None
 
     @property
     def real(self) -> bool:
@@ -94,44 +95,47 @@ def _established(crd: JsonObject) -> bool:
     )
 
 
-async def real_backend(server: ControlPlane) -> Backend:
-    """A client and a fresh namespace on a real server."""
+async def server_backend(kind: str, server: Server) -> Backend:
+    """A client and a fresh namespace on a server over HTTPS."""
     client = KubeClient(await load(server.kubeconfig), "tests")
     namespace = server.create_namespace()
-    return Backend(REAL, client, namespace, namespace.removeprefix("test-"), server=server)
+    return Backend(kind, client, namespace, namespace.removeprefix("test-"), server=server)
 
 
-async def embedded_backend() -> Backend:
+async def store_backend() -> Backend:
     """A client and a namespace on a fresh store."""
     store = Store()
     client = KubeClient(InProcessTransport(store), "tests")
     namespace = f"test-{next(_numbers)}"
     await client.create(NAMESPACES, None, {"metadata": {"name": namespace}})
-    return Backend(EMBEDDED, client, namespace, namespace, store=store)
+    return Backend(STORE, client, namespace, namespace, store=store)
 
 
-BOTH = [EMBEDDED, pytest.param(REAL, marks=pytest.mark.apiserver)]
+ALL = [
+    STORE,
+    pytest.param(EMBEDDED, marks=pytest.mark.embedded),
+    pytest.param(REAL, marks=pytest.mark.apiserver),
+]
 
 
-@pytest.fixture(params=BOTH)
+@pytest.fixture(params=ALL)
 async def backend(request: pytest.FixtureRequest) -> AsyncIterator[Backend]:
     """The server under test, without controllers."""
-    if request.param == REAL:
-        made = await real_backend(request.getfixturevalue("apiserver"))
-        await install_crds(made.client)
+    if request.param == STORE:
+        made = await store_backend()
     else:
-        made = await embedded_backend()
+        made = await server_backend(request.param, request.getfixturevalue(f"{request.param}_apiserver"))
+        await install_crds(made.client)
     yield made
     await made.client.close()
 
 
-@pytest.fixture(params=BOTH)
+@pytest.fixture(params=ALL)
 async def collecting(request: pytest.FixtureRequest) -> AsyncIterator[Backend]:
-    """The server under test with a garbage collector: the real one needs kube-controller-manager for it."""
-    made = (
-        await real_backend(request.getfixturevalue("cluster"))
-        if request.param == REAL
-        else await embedded_backend()
-    )
+    """The server under test with a garbage collector: those over HTTPS need controllers beside them for it."""
+    if request.param == STORE:
+        made = await store_backend()
+    else:
+        made = await server_backend(request.param, request.getfixturevalue(f"{request.param}_cluster"))
     yield made
     await made.client.close()

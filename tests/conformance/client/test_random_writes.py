@@ -7,7 +7,15 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from tests.conformance.client.conftest import Backend, embedded_backend, install_crds, real_backend
+from tests.conformance.client.conftest import (
+    EMBEDDED,
+    REAL,
+    STORE,
+    Backend,
+    install_crds,
+    server_backend,
+    store_backend,
+)
 from tests.conformance.harness.server import ControlPlane
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import CONFIGMAPS, DEPLOYMENTS, PODGROUPS, Resource
@@ -23,9 +31,15 @@ LEFT_OUT = (".", "f:progressDeadlineSeconds", "f:revisionHistoryLimit", "f:strat
 Make = Callable[[random.Random, str, str], JsonObject]
 
 
-@pytest.fixture
-async def both(apiserver: ControlPlane) -> AsyncIterator[list[Backend]]:
-    backends = [await embedded_backend(), await real_backend(apiserver)]
+@pytest.fixture(params=[STORE, pytest.param(EMBEDDED, marks=pytest.mark.embedded)])
+async def both(request: pytest.FixtureRequest, real_apiserver: ControlPlane) -> AsyncIterator[list[Backend]]:
+    """Ours, as a store or over HTTPS, and the real one."""
+    if request.param == STORE:
+        ours = await store_backend()
+    else:
+        ours = await server_backend(EMBEDDED, request.getfixturevalue("embedded_apiserver"))
+        await install_crds(ours.client)
+    backends = [ours, await server_backend(REAL, real_apiserver)]
     await install_crds(backends[1].client)
     yield backends
     for backend in backends:
