@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from vcray.api.meta import JsonObject
 from vcray.api.resources import Resource
@@ -23,12 +23,12 @@ HISTORY = 10_000
 class _Table:
     """The objects of one resource, in key order, with the window of their last changes."""
 
-    def __init__(self, history: int) -> None:
+    def __init__(self, history: int, horizon: int = 0) -> None:
         self.records: dict[ObjectKey, Record] = {}
         self.order: list[ObjectKey] = []
         self.history: deque[StoredEvent] = deque()
         self.limit = history
-        self.horizon = 0  # the version of the last change that was forgotten
+        self.horizon = horizon  # the version of the last change that was forgotten
 
     def note(self, event: StoredEvent) -> None:
         self.history.append(event)
@@ -45,7 +45,21 @@ class Storage:
         self._owned: dict[str, dict[tuple[Resource, ObjectKey], None]] = {}
         self._uids: dict[str, tuple[Resource, ObjectKey]] = {}
         self._listeners: list[Listener] = []
-        self._version = 0
+        self._version = self._begun_at = 0
+
+    def restore(self, records: Iterable[Record], version: int) -> None:
+        """Begin with the objects of an earlier run, whose last change was `version`; what was before is forgotten.
+
+        Only before the first change; listeners hear nothing."""
+        self._version = self._begun_at = version
+        self._tables.clear()
+        for record in records:
+            table = self._table(record.resource)
+            table.records[record.key] = record
+            self._uids[record.uid] = (record.resource, record.key)
+            self._link(None, record)
+        for table in self._tables.values():
+            table.order = sorted(table.records)
 
     @property
     def version(self) -> int:
@@ -156,7 +170,7 @@ class Storage:
     def _table(self, resource: Resource) -> _Table:
         table = self._tables.get(resource)
         if table is None:
-            table = self._tables[resource] = _Table(self._history)
+            table = self._tables[resource] = _Table(self._history, self._begun_at)
         return table
 
     def _link(self, previous: Record | None, record: Record | None) -> None:

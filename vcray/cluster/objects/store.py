@@ -44,6 +44,7 @@ from vcray.cluster.objects.metadata import (
     keep_server_fields,
     stamp_new,
 )
+from vcray.cluster.objects.persistence import Database
 from vcray.cluster.objects.record import ObjectKey, Record, dig, make_record, section, text
 from vcray.cluster.objects.selectors import record_test
 from vcray.cluster.objects.storage import HISTORY, Storage
@@ -92,7 +93,8 @@ class Store:
     """The objects of one embedded cluster.
 
     `clock` gives creation and deletion times; `seed` varies UIDs and generated names; `history` is the number of
-    changes a resource remembers; `scheduler_name` is what jobs without one are given.
+    changes a resource remembers; `scheduler_name` is what jobs without one are given; `database` keeps all over restarts,
+    of which each needs a seed of its own.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class Store:
         history: int = HISTORY,
         seed: int = 0,
         scheduler_name: str = "volcano",
+        database: Database | None = None,
     ) -> None:
         self.clock: Clock = clock or WallClock()
         self.catalog = catalog or default_catalog()
@@ -110,13 +113,17 @@ class Store:
         self._identities = Identities(seed)
         self._admission = Admission(self.storage, scheduler_name)
         self._collector = Collector(self.storage, self.catalog, self)
+        if database is not None:
+            database.restore(self.storage, self.catalog)
         self._bootstrap()
 
     def _bootstrap(self) -> None:
         for name in DEFAULT_NAMESPACES:
-            self.create(NAMESPACES, "", {"metadata": {"name": name}})
+            if self.storage.get(NAMESPACES, "", name) is None:
+                self.create(NAMESPACES, "", {"metadata": {"name": name}})
         for name, value in SYSTEM_PRIORITIES.items():
-            self.create(PRIORITYCLASSES, "", {"metadata": {"name": name}, "value": value})
+            if self.storage.get(PRIORITYCLASSES, "", name) is None:
+                self.create(PRIORITYCLASSES, "", {"metadata": {"name": name}, "value": value})
 
     # -- reading ----------------------------------------------------------------------------------------------
 
