@@ -82,8 +82,8 @@ class Admission:
         if causes:
             raise refusals.invalid(kind.resource, text(dig(obj, "metadata", "name")), causes)
 
-    def on_create(self, kind: Kind, obj: JsonObject, now: float) -> JsonObject:
-        """The object as it is to be stored, without its server-side metadata. Raises Invalid or Forbidden."""
+    def shape_new(self, kind: Kind, obj: JsonObject, now: float) -> JsonObject:
+        """A new object pruned, with defaults and its first status, before anybody is asked. Raises Forbidden."""
         resource = kind.resource
         if kind.has_status and resource != NODES:
             obj.pop("status", None)
@@ -99,17 +99,24 @@ class Admission:
             obj["status"] = established(obj, rfc3339(now))
         if resource in _FIRST_STATUS:
             obj["status"] = dict(_FIRST_STATUS[resource])
-        self.check(kind, obj)
         return obj
 
-    def on_update(self, kind: Kind, old: JsonObject, obj: JsonObject) -> JsonObject:
-        """The same for a changed object."""
+    def check_new(self, kind: Kind, obj: JsonObject) -> None:
+        """Refuse a new object that breaks its schema or the rules of its kind. Raises Invalid."""
+        self.check(kind, obj)
+
+    def shape_changed(self, kind: Kind, old: JsonObject, obj: JsonObject) -> JsonObject:
+        """A changed object pruned and with defaults, before anybody is asked; `old` is what it was."""
         self.shape(kind, obj)
         if kind.resource == PODS:
             default_pod(obj)
+        return obj
+
+    def check_changed(self, kind: Kind, old: JsonObject, obj: JsonObject) -> None:
+        """Refuse a change that breaks the schema or the rules of the kind. Raises Invalid."""
+        if kind.resource == PODS:
             check_pod_update(old, obj)
         self.check(kind, obj)
-        return obj
 
     def _new_pod(self, obj: JsonObject, now: float) -> None:
         default_pod(obj)

@@ -46,6 +46,12 @@ def forbidden(resource: Resource, name: str, why: str) -> Forbidden:
     return Forbidden(f'{resource.full_name} "{name}" is forbidden: {why}', details=_details(resource, name))
 
 
+def namespace_ends(resource: Resource, name: str, namespace: str) -> Forbidden:
+    """403 for a new object in a namespace that is being deleted."""
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
+    return forbidden(resource, name, why)
+
+
 def invalid(resource: Resource, name: str, causes: Sequence[str]) -> Invalid:
     """422 with one or several field errors."""
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind

@@ -8,13 +8,14 @@ again before it commits and raises `Moved`, upon which the driver begins the req
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from vcray.api.meta import JsonObject
 from vcray.api.resources import Resource
+from vcray.kube.errors import ApiError, Conflict
 
 Result = TypeVar("Result")
 
@@ -51,6 +52,25 @@ class Review:
     subresource: str = ""
     dry_run: bool = False
     user: User = User()
+    warnings: list[str] = field(default_factory=list)
+
+
+class Gate(Protocol):
+    """Admission within the process: asked by the verbs themselves, without waiting, with or without webhooks.
+
+    The order is kube-apiserver's: every gate's `mutate`, mutating webhooks, the checks of the schema and of the kind, every
+    gate's `validate`, validating webhooks, every gate's `charge`, the commit. Gates are asked in the order of
+    `Store.gates`. Each method raises the `ApiError` of a refusal and may append to `review.warnings`.
+    """
+
+    def mutate(self, review: Review) -> JsonObject | None:
+        """The object to go on with; None for "as it is". May alter `review.obj` in place and return it."""
+
+    def validate(self, review: Review) -> None:
+        """Refuse what may not be. Alters nothing."""
+
+    def charge(self, review: Review) -> None:
+        """The last word, just before the commit (not in a dry run): what counts against a limit is counted here."""
 
 
 class Moved(Exception):
@@ -66,6 +86,39 @@ def settled(steps: Steps[Result]) -> Result:
         next(steps)
         while True:
             steps.send(None)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+Reviewer = Callable[[Review], Awaitable[JsonObject | None]]
+"""Who answers the reviews of a request while it waits: the caller of the webhooks. Raises the ApiError of a refusal."""
+
+_ATTEMPTS = 8
+
+
+async def driven(begin: Callable[[], Steps[Result]], reviewer: Reviewer | None) -> Result:
+    """Run a request to its end, asking `reviewer`; it is begun anew when its object moved meanwhile. Conflict in the end."""
+    if reviewer is None:
+        return settled(begin())
+    for _ in range(_ATTEMPTS):
+        try:
+            return await _once(begin(), reviewer)
+        except Moved:
+            continue
+    raise Conflict("the object kept changing while its admission webhooks were asked; please try again")
+
+
+async def _once(steps: Steps[Result], reviewer: Reviewer) -> Result:
+    try:
+        review = next(steps)
+        while True:
+            try:
+                answer = await reviewer(review)
+            except ApiError as refusal:
+                review = steps.throw(refusal)
+            else:
+                review = steps.send(answer)
     except StopIteration as end:
         result: Result = end.value
         return result

@@ -1,0 +1,73 @@
+"""Lists: what is asked for, one page of it, and the token from which the next page goes on."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from itertools import islice
+
+from vcray.api.resources import Resource
+from vcray.cluster.objects.record import ObjectKey, Record
+from vcray.cluster.objects.selectors import record_test
+from vcray.cluster.objects.storage import Storage
+from vcray.kube.errors import BadRequest, Gone
+
+TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. "
+    "You can start a new list without the continue parameter."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a list or a watch asks for. An empty namespace means all; `version` None means the present."""
+
+    namespace: str = ""
+    labels: str = ""
+    fields: str = ""
+    limit: int = 0
+    token: str = ""
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """One page of a list: records, the version they were read at, the token of the next page (empty at the end)."""
+
+    records: list[Record]
+    version: int
+    token: str
+    remaining: int
+
+
+def page(storage: Storage, resource: Resource, asked: Selection) -> ListPage:
+    """One page of objects in key order. Gone if the page token or version is too old, BadRequest if malformed."""
+    version, after = asked.version or storage.version, None
+    if asked.token:
+        version, after = read_token(asked.token)
+    test = record_test(resource, asked.labels, asked.fields)
+    try:
+        found = filter(test, storage.scan_at(resource, version, asked.namespace, after))
+        records = list(islice(found, asked.limit)) if asked.limit else list(found)
+        remaining = sum(1 for _ in found) if asked.limit else 0
+    except Gone as error:
+        raise Gone(TOO_OLD if asked.token else error.message) from error
+    token = make_token(version, records[-1].key) if remaining else ""
+    return ListPage(records, version, token, remaining)
+
+
+def make_token(version: int, key: ObjectKey) -> str:
+    """The token of the page behind `key`, of the list at `version`."""
+    document = json.dumps({"v": version, "after": list(key)}, separators=(",", ":"))
+    return base64.urlsafe_b64encode(document.encode()).decode().rstrip("=")
+
+
+def read_token(token: str) -> tuple[int, ObjectKey]:
+    """Version and key of a token. BadRequest if it is malformed."""
+    try:
+        document = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        namespace, name = document["after"]
+        return int(document["v"]), (str(namespace), str(name))
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadRequest(f"continue key is not valid: {error}") from error

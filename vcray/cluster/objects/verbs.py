@@ -1,0 +1,310 @@
+"""The verbs that change objects, as generators that yield a `Review` wherever a kube-apiserver asks its webhooks.
+
+Nothing changes before the last review is answered; then the verb looks whether its object is still the one it read
+(`Moved` if not) and commits at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+
+from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, NAMESPACES, Resource
+from vcray.clock import Clock, rfc3339
+from vcray.cluster.admission.chain import Admission
+from vcray.cluster.changes.apply import applied, apply_manager, track_update
+from vcray.cluster.changes.managers import write_owners
+from vcray.cluster.changes.patches import check_media_type, patched
+from vcray.cluster.objects import refusals
+from vcray.cluster.objects.catalog import Catalog, Kind
+from vcray.cluster.objects.definitions import serve
+from vcray.cluster.objects.deletion import DeleteOptions, check_preconditions, is_done
+from vcray.cluster.objects.metadata import (
+    Identities,
+    check_identity,
+    check_namespace,
+    check_type,
+    count_change,
+    keep_server_fields,
+    stamp_new,
+)
+from vcray.cluster.objects.record import Record, dig, make_record, section, text
+from vcray.cluster.objects.removal import Removal
+from vcray.cluster.objects.review import Gate, Moved, Review, Stage, Steps
+from vcray.cluster.objects.storage import Storage
+from vcray.cluster.objects.write import Write
+from vcray.kube.client import PatchType
+from vcray.kube.errors import BadRequest
+
+CREATE, UPDATE, DELETE, CONNECT = "CREATE", "UPDATE", "DELETE", "CONNECT"
+
+
+class Verbs:
+    """Create, update, patch, apply and delete on one storage, by the rules of a catalog and an admission chain."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        catalog: Catalog,
+        admission: Admission,
+        removal: Removal,
+        identities: Identities,
+        clock: Clock,
+        gates: Sequence[Gate],
+    ) -> None:
+        self._storage = storage
+        self._catalog = catalog
+        self._admission = admission
+        self._removal = removal
+        self._identities = identities
+        self._clock = clock
+        self._gates = gates
+
+    # -- creating ---------------------------------------------------------------------------------------------
+
+    def create(self, resource: Resource, namespace: str, obj: JsonObject, write: Write) -> Steps[Record]:
+        """Store a new object. `obj` is taken over and must not be used afterwards."""
+        kind = self._catalog.of(resource)
+        obj = yield from self._prepared(kind, namespace, obj, write)
+        track_update(kind, None, obj, write.manager, "", self._now())
+        return (yield from self._inserted(kind, obj, write))
+
+    def _prepared(self, kind: Kind, namespace: str, obj: JsonObject, write: Write) -> Steps[JsonObject]:
+        resource = kind.resource
+        check_type(resource, obj)
+        check_namespace(resource, namespace, obj)
+        stamp_new(resource, obj, self._identities, self._clock.now(), kind.counts)
+        self._check_namespace_open(resource, namespace, text(dig(obj, "metadata", "name")))
+        obj = self._admission.shape_new(kind, obj, self._clock.now())
+        changed = yield from self.mutated(self._review(CREATE, resource, None, obj, write))
+        if changed is not None:
+            obj = self._admission.shape_changed(kind, obj, changed)
+        self._admission.check_new(kind, obj)
+        return obj
+
+    def _check_namespace_open(self, resource: Resource, namespace: str, name: str) -> None:
+        if not resource.namespaced:
+            return
+        record = self._storage.get(NAMESPACES, "", namespace)
+        if record is None:
+            raise refusals.not_found(NAMESPACES, namespace)
+        if record.fields["status.phase"] == "Terminating":
+            raise refusals.namespace_ends(resource, name, namespace)
+
+    def _inserted(self, kind: Kind, obj: JsonObject, write: Write) -> Steps[Record]:
+        resource = kind.resource
+        namespace, name = text(dig(obj, "metadata", "namespace")), text(dig(obj, "metadata", "name"))
+        if self._storage.get(resource, namespace, name) is not None:
+            raise refusals.already_exists(resource, name)
+        review = self._review(CREATE, resource, None, obj, write)
+        yield from self.validated(review)
+        if self._storage.get(resource, namespace, name) is not None:
+            raise refusals.already_exists(resource, name)
+        self._check_namespace_open(resource, namespace, name)
+        if write.dry_run:
+            return make_record(resource, obj, self._storage.version)
+        self.charge(review)
+        record = self._storage.put(resource, obj)
+        if resource == CUSTOMRESOURCEDEFINITIONS:
+            serve(self._catalog, obj)
+        self._removal.created(record)
+        return record
+
+    # -- changing ---------------------------------------------------------------------------------------------
+
+    def update(
+        self, resource: Resource, namespace: str, name: str, obj: JsonObject, write: Write
+    ) -> Steps[Record]:
+        """Replace an object, or one subresource of it. Conflict if it names an older version than the present."""
+        kind, record = self._target(resource, namespace, name, write.subresource)
+        check_type(resource, obj)
+        check_namespace(resource, namespace, obj)
+        check_identity(record, obj, must_name_version=kind.custom)
+        return (yield from self._change(kind, record, obj, write))
+
+    def patch(
+        self, resource: Resource, namespace: str, name: str, body: JsonValue, how: str, write: Write
+    ) -> Steps[Record]:
+        """Change an object by a patch of media type `how`; an apply creates it if it is not there."""
+        check_media_type(self._catalog.of(resource), how)
+        if how == PatchType.APPLY:
+            return (yield from self._apply(resource, namespace, name, body, write))
+        kind, record = self._target(resource, namespace, name, write.subresource)
+        old = record.decode()
+        wanted = patched(kind, name, old, body, how)
+        check_type(resource, wanted)
+        check_namespace(resource, namespace, wanted)
+        check_identity(record, wanted, must_name_version=False)
+        return (yield from self._change(kind, record, wanted, write))
+
+    def _target(self, resource: Resource, namespace: str, name: str, subresource: str) -> tuple[Kind, Record]:
+        kind = self._catalog.of(resource)
+        if subresource and subresource not in resource.subresources:
+            raise refusals.no_such_resource()
+        record = self._storage.get(resource, namespace, name)
+        if record is None:
+            raise refusals.not_found(resource, name)
+        return kind, record
+
+    def _change(self, kind: Kind, record: Record, wanted: JsonObject, write: Write) -> Steps[Record]:
+        old = record.decode()
+        new = yield from self._settled(kind, old, wanted, write)
+        track_update(kind, old, new, write.manager, write.subresource, self._now())
+        return (yield from self._stored(kind, record, old, new, write))
+
+    def _settled(self, kind: Kind, old: JsonObject, wanted: JsonObject, write: Write) -> Steps[JsonObject]:
+        """The object as it may be stored: shaped, mutated, checked, counted."""
+        new = self._admission.shape_changed(kind, old, _part(kind, old, wanted, write.subresource))
+        changed = yield from self.mutated(self._review(UPDATE, kind.resource, old, new, write))
+        if changed is not None:
+            new = self._admission.shape_changed(kind, old, _part(kind, old, changed, write.subresource))
+        self._admission.check_changed(kind, old, new)
+        if kind.counts:
+            count_change(old, new, kind.has_status)
+        return new
+
+    def _stored(
+        self, kind: Kind, record: Record, old: JsonObject, new: JsonObject, write: Write
+    ) -> Steps[Record]:
+        review = self._review(UPDATE, kind.resource, old, new, write)
+        yield from self.validated(review)
+        if self._storage.get(record.resource, record.namespace, record.name) is not record:
+            raise Moved
+        if new == old:
+            return record
+        if write.dry_run:
+            return make_record(kind.resource, new, record.version)
+        self.charge(review)
+        if is_done(new):
+            return self._removal.remove(record, new)
+        return self._storage.put(kind.resource, new)
+
+    # -- server-side apply ------------------------------------------------------------------------------------
+
+    def _apply(
+        self, resource: Resource, namespace: str, name: str, body: JsonValue, write: Write
+    ) -> Steps[Record]:
+        kind = self._catalog.of(resource)
+        if write.subresource and write.subresource not in resource.subresources:
+            raise refusals.no_such_resource()
+        document = _apply_document(resource, namespace, name, body)
+        record = self._storage.get(resource, namespace, name)
+        manager = apply_manager(kind, write.manager, write.subresource)
+        if record is None:
+            if write.subresource:
+                raise refusals.not_found(resource, name)
+            fresh, owners = applied(kind, {}, document, manager, self._now(), write.force)
+            start: JsonObject = {**fresh, "metadata": section(document, "metadata")}
+            new = yield from self._prepared(kind, namespace, start, write)
+            write_owners(new, owners)
+            return (yield from self._inserted(kind, new, write))
+        check_identity(record, document, must_name_version=False)
+        old = record.decode()
+        merged, owners = applied(kind, old, document, manager, self._now(), write.force)
+        new = yield from self._settled(kind, old, merged, write)
+        write_owners(new, owners)
+        return (yield from self._stored(kind, record, old, new, write))
+
+    # -- deleting ---------------------------------------------------------------------------------------------
+
+    def delete(
+        self, resource: Resource, namespace: str, name: str, options: DeleteOptions, write: Write
+    ) -> Steps[tuple[Record, bool]]:
+        """Delete an object, or mark it if it has to wait; returns its last version and whether it is gone."""
+        _, record = self._target(resource, namespace, name, "")
+        check_preconditions(record, options)
+        review = self._review(DELETE, resource, record.decode(), None, write)
+        yield from self.mutated(review)
+        yield from self.validated(review)
+        if self._storage.get(resource, namespace, name) is not record:
+            raise Moved
+        if options.dry_run or write.dry_run:
+            return record, False
+        self.charge(review)
+        last = self._removal.delete(record, options)
+        present = self._storage.get(resource, namespace, name)
+        return last, present is None or present.uid != record.uid
+
+    # -- reviews ----------------------------------------------------------------------------------------------
+
+    def _review(
+        self, operation: str, resource: Resource, old: JsonObject | None, obj: JsonObject | None, write: Write
+    ) -> Review:
+        metadata = section(obj or old or {}, "metadata")
+        return Review(
+            stage=Stage.MUTATE,
+            operation=operation,
+            resource=resource,
+            namespace=text(metadata.get("namespace"))
+            or (text(metadata.get("name")) if resource == NAMESPACES else ""),
+            name=text(metadata.get("name")),
+            obj=obj,
+            old=old,
+            options=write.options,
+            subresource=write.subresource,
+            dry_run=write.dry_run,
+            user=write.user,
+            warnings=write.warnings,
+        )
+
+    def mutated(self, review: Review) -> Generator[Review, JsonObject | None, JsonObject | None]:
+        """Ask gates, then webhooks, to change the object; None if nobody did."""
+        obj = review.obj
+        for gate in self._gates:
+            changed = gate.mutate(review)
+            if changed is not None and review.obj is not None:
+                review = replace(review, obj=changed)
+        answer = yield review
+        if answer is not None:
+            return answer
+        return review.obj if review.obj is not obj else None
+
+    def validated(self, review: Review) -> Generator[Review, JsonObject | None, None]:
+        """Ask gates, then webhooks, whether the object may be."""
+        review = replace(review, stage=Stage.VALIDATE)
+        for gate in self._gates:
+            gate.validate(review)
+        yield review
+
+    def charge(self, review: Review) -> None:
+        """Let the gates count what is about to be committed."""
+        for gate in self._gates:
+            gate.charge(review)
+
+    def _now(self) -> str:
+        return rfc3339(self._clock.now())
+
+
+def _part(kind: Kind, old: JsonObject, wanted: JsonObject, subresource: str) -> JsonObject:
+    """The old object with only that part from `wanted` that the endpoint writes."""
+    if subresource == "status":
+        new = dict(old)
+        new.pop("status", None)
+        if wanted.get("status") is not None:
+            new["status"] = wanted["status"]
+        if not kind.custom:
+            new["metadata"] = wanted["metadata"]
+    else:
+        new = dict(wanted)
+        if kind.has_status:
+            new.pop("status", None)
+            if "status" in old:
+                new["status"] = old["status"]
+    new["metadata"] = dict(section(new, "metadata"))
+    keep_server_fields(old, new)
+    return new
+
+
+def _apply_document(resource: Resource, namespace: str, name: str, body: JsonValue) -> JsonObject:
+    if not isinstance(body, dict):
+        raise BadRequest("the body of an apply must be an object")
+    document: JsonObject = dict(body)
+    document["metadata"] = dict(section(document, "metadata"))
+    check_type(resource, document)
+    check_namespace(resource, namespace, document)
+    metadata = section(document, "metadata")
+    metadata.setdefault("name", name)
+    if metadata.get("managedFields"):
+        raise BadRequest("metadata.managedFields must be nil")
+    return document
