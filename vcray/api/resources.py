@@ -7,22 +7,22 @@ short names from the same facts. Kubernetes' own rows follow `kubectl api-resour
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from vcray.api.meta import GVK, GVR
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One served resource. `subresources` lists those vcray uses or serves."""
+    """One served resource. `subresources` are those of the server's discovery, in its order."""
 
     group: str
     version: str
     kind: str
     plural: str
     namespaced: bool = True
-    short_names: tuple[str, ...] = ()
-    subresources: tuple[str, ...] = ()
+    short_names: tuple[str, ...] = field(default=(), compare=False)
+    subresources: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def api_version(self) -> str:
@@ -71,12 +71,25 @@ class Resource:
 
 
 _STATUS = ("status",)
-_SCALED = ("status", "scale")
+_SCALED = ("scale", "status")
 
-PODS = Resource("", "v1", "Pod", "pods", short_names=("po",), subresources=("status", "binding", "eviction"))
-NODES = Resource("", "v1", "Node", "nodes", False, ("no",), _STATUS)
-NAMESPACES = Resource("", "v1", "Namespace", "namespaces", False, ("ns",), _STATUS)
-SERVICES = Resource("", "v1", "Service", "services", short_names=("svc",), subresources=_STATUS)
+_POD_SUBRESOURCES = (
+    "attach",
+    "binding",
+    "ephemeralcontainers",
+    "eviction",
+    "exec",
+    "log",
+    "portforward",
+    "proxy",
+    "resize",
+    "status",
+)
+
+PODS = Resource("", "v1", "Pod", "pods", short_names=("po",), subresources=_POD_SUBRESOURCES)
+NODES = Resource("", "v1", "Node", "nodes", False, ("no",), ("proxy", "status"))
+NAMESPACES = Resource("", "v1", "Namespace", "namespaces", False, ("ns",), ("finalize", "status"))
+SERVICES = Resource("", "v1", "Service", "services", short_names=("svc",), subresources=("proxy", "status"))
 CONFIGMAPS = Resource("", "v1", "ConfigMap", "configmaps", short_names=("cm",))
 SECRETS = Resource("", "v1", "Secret", "secrets")
 EVENTS = Resource("", "v1", "Event", "events", short_names=("ev",))
@@ -84,7 +97,9 @@ PERSISTENTVOLUMECLAIMS = Resource(
     "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", short_names=("pvc",), subresources=_STATUS
 )
 PERSISTENTVOLUMES = Resource("", "v1", "PersistentVolume", "persistentvolumes", False, ("pv",), _STATUS)
-SERVICEACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", short_names=("sa",))
+SERVICEACCOUNTS = Resource(
+    "", "v1", "ServiceAccount", "serviceaccounts", short_names=("sa",), subresources=("token",)
+)
 RESOURCEQUOTAS = Resource(
     "", "v1", "ResourceQuota", "resourcequotas", short_names=("quota",), subresources=_STATUS
 )

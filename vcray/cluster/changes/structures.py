@@ -2,117 +2,59 @@
 
 Written as the fragments of an OpenAPI schema that server-side apply and strategic merge read
 (`x-kubernetes-list-type`, `x-kubernetes-list-map-keys`, `x-kubernetes-map-type`). Custom kinds bring theirs in their
-CRD; for Kubernetes' kinds the keyed lists are named here. A list that nothing is said about is replaced whole, a map
-is merged.
+CRD, built-in kinds have theirs in the data file. A list that nothing is said about is replaced whole, a map is merged.
 """
 
 from __future__ import annotations
 
 from functools import cache
 
-from vcray.api.crds import schema_for
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.api.resources import (
-    DAEMONSETS,
-    DEPLOYMENTS,
-    KUBERNETES_JOBS,
-    NAMESPACES,
-    NODES,
-    PERSISTENTVOLUMECLAIMS,
-    PODDISRUPTIONBUDGETS,
-    PODS,
-    REPLICASETS,
-    REPLICATIONCONTROLLERS,
-    SERVICEACCOUNTS,
-    SERVICES,
-    STATEFULSETS,
-    Resource,
-)
+from vcray.api.resources import Resource
+from vcray.cluster.kinds.data import kinds_data, type_name
 
-
-def keyed(*keys: str, **properties: JsonValue) -> JsonObject:
-    """A list whose entries are told apart by `keys`."""
-    return {
-        "type": "array",
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": list(keys),
-        "items": {"type": "object", "properties": dict(properties)},
-    }
-
-
-def one_of_each() -> JsonObject:
-    """A list without repetitions."""
-    return {"type": "array", "x-kubernetes-list-type": "set"}
-
-
-def _object(**properties: JsonValue) -> JsonObject:
-    return {"type": "object", "properties": dict(properties)}
-
-
-METADATA = _object(finalizers=one_of_each(), ownerReferences=keyed("uid"))
-
-_ATOMIC: JsonObject = {"type": "object", "x-kubernetes-map-type": "atomic"}
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+_PARTS = ("items", "additionalProperties")
 
 
 @cache
-def pod_template() -> JsonObject:
-    """Schema of a core/v1 pod template, the one that the Job CRD embeds."""
-    schema: JsonValue = schema_for("Job")
-    for step in ("properties", "spec", "properties", "tasks", "items", "properties", "template"):
-        assert isinstance(schema, dict)
-        schema = schema[step]
-    assert isinstance(schema, dict)
-    return schema
+def type_structure(name: str) -> JsonObject:
+    """The schema of a built-in type with the types that it refers to in their places; one that contains itself is cut."""
+    return _resolved(kinds_data().types[name], (name,))
 
 
-def pod_spec() -> JsonObject:
-    """Schema of a core/v1 pod spec."""
-    properties = pod_template()["properties"]
-    assert isinstance(properties, dict)
-    spec = properties["spec"]
-    assert isinstance(spec, dict)
-    return spec
-
-
-def _workload(**spec: JsonValue) -> JsonObject:
-    return _object(
-        spec=_object(selector=_ATOMIC, template=pod_template(), **spec),
-        status=_object(conditions=keyed("type")),
-    )
-
-
-def _sections(resource: Resource) -> JsonObject:
-    with_conditions = _object(conditions=keyed("type"))
-    match resource:
-        case _ if resource == PODS:
-            status = _object(
-                conditions=keyed("type"),
-                podIPs=keyed("ip"),
-                hostIPs=one_of_each(),
-                resourceClaimStatuses=keyed("name"),
-            )
-            return _object(spec=pod_spec(), status=status)
-        case _ if resource == NODES:
-            spec = _object(podCIDRs=one_of_each())
-            return _object(spec=spec, status=_object(conditions=keyed("type"), addresses=keyed("type")))
-        case _ if resource == SERVICES:
-            return _object(
-                spec=_object(ports=keyed("port", "protocol"), selector=_ATOMIC), status=with_conditions
-            )
-        case _ if resource in (DEPLOYMENTS, REPLICASETS, STATEFULSETS, DAEMONSETS, REPLICATIONCONTROLLERS):
-            return _workload()
-        case _ if resource == KUBERNETES_JOBS:
-            return _workload(podFailurePolicy=_object())
-        case _ if resource in (NAMESPACES, PERSISTENTVOLUMECLAIMS, PODDISRUPTIONBUDGETS):
-            return _object(status=with_conditions)
-        case _ if resource == SERVICEACCOUNTS:
-            return _object(secrets=keyed("name"))
-    return _object()
+def _resolved(schema: JsonObject, inside: tuple[str, ...]) -> JsonObject:
+    reference = schema.get("$ref")
+    result = {key: value for key, value in schema.items() if key != "$ref"}
+    if isinstance(reference, str):
+        if reference in inside:
+            return result
+        below = (
+            type_structure(reference)
+            if len(inside) == 1
+            else _resolved(kinds_data().types[reference], (*inside, reference))
+        )
+        result = {**below, **result}
+    for key in _PARTS:
+        part = result.get(key)
+        if isinstance(part, dict):
+            result[key] = _resolved(part, inside)
+    properties = result.get("properties")
+    if isinstance(properties, dict):
+        result["properties"] = {
+            field: _resolved(part, inside) for field, part in properties.items() if isinstance(part, dict)
+        }
+    return result
 
 
 def structure_of(resource: Resource, schema: JsonObject | None = None) -> JsonObject:
     """The merge structure of a kind; for a custom kind that of its `schema`, with the metadata every object has."""
-    shape = dict(schema) if schema is not None else _sections(resource)
-    properties = shape.get("properties")
-    shape["properties"] = {**(properties if isinstance(properties, dict) else {}), "metadata": METADATA}
-    return shape
+    metadata: JsonValue = type_structure(_META)
+    if schema is None:
+        name = type_name(resource.api_version, resource.kind)
+        return {} if name is None else type_structure(name)
+    properties = schema.get("properties")
+    return {
+        **schema,
+        "properties": {**(properties if isinstance(properties, dict) else {}), "metadata": metadata},
+    }

@@ -1,73 +1,79 @@
-"""What the store serves and by which rules: one `Kind` a resource.
+"""What the store serves and by which rules: one `Kind` a served resource.
 
-Volcano's kinds come with the schema of their CRD; for Kubernetes' own kinds the rules that matter here stand in the
-tables below. Further kinds can be added, as a CRD does.
+Kubernetes' own kinds come from the data file, exactly those that a real server's discovery shows; Volcano's come with the
+schema of their CRD. Further kinds can be added, as a CRD does. Several versions of a resource, and the two shapes of an
+event, are kinds of their own that share the objects of one of them (`stored`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from vcray.api.crds import schema_for
+from vcray.api.crds import all_crds
+from vcray.api.jsonview import dig_list, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject
-from vcray.api.resources import (
-    CUSTOMRESOURCEDEFINITIONS,
-    DAEMONSETS,
-    DEPLOYMENTS,
-    EVENTS,
-    EVENTS_V1,
-    KUBERNETES_CRONJOBS,
-    KUBERNETES_JOBS,
-    KUBERNETES_RESOURCES,
-    LEASES,
-    NETWORKPOLICIES,
-    NODES,
-    PODDISRUPTIONBUDGETS,
-    PODS,
-    PRIORITYCLASSES,
-    REPLICASETS,
-    REPLICATIONCONTROLLERS,
-    STATEFULSETS,
-    VOLCANO_RESOURCES,
-    Resource,
-)
+from vcray.api.resources import EVENTS, EVENTS_V1, LEASES, NODES, PODS, VOLCANO_RESOURCES, Resource
 from vcray.cluster.changes.structures import structure_of
+from vcray.cluster.definitions.served import CustomVersion, read_version
+from vcray.cluster.kinds.conversion import STORED_AS
+from vcray.cluster.kinds.data import kinds_data
 from vcray.cluster.objects import refusals
 
 _COUNTED = frozenset(
     {
-        PODS,
-        DEPLOYMENTS,
-        REPLICASETS,
-        STATEFULSETS,
-        DAEMONSETS,
-        KUBERNETES_JOBS,
-        KUBERNETES_CRONJOBS,
-        REPLICATIONCONTROLLERS,
-        PODDISRUPTIONBUDGETS,
-        PRIORITYCLASSES,
-        NETWORKPOLICIES,
-        CUSTOMRESOURCEDEFINITIONS,
+        "pods",
+        "deployments.apps",
+        "replicasets.apps",
+        "statefulsets.apps",
+        "daemonsets.apps",
+        "jobs.batch",
+        "cronjobs.batch",
+        "replicationcontrollers",
+        "poddisruptionbudgets.policy",
+        "priorityclasses.scheduling.k8s.io",
+        "networkpolicies.networking.k8s.io",
+        "customresourcedefinitions.apiextensions.k8s.io",
     }
 )
 _UNTRACKED = frozenset({PODS, NODES, EVENTS, EVENTS_V1, LEASES})
+_ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """The rules of one resource.
+    """The rules of one served resource.
 
-    `schema` is the CRD's openAPIV3Schema (None for built-in kinds); `structure` tells list types and merge keys.
-    `counts` says whether `metadata.generation` is kept. `tracks` says whether ordinary writes are recorded in
-    `managedFields`; where not, only objects that were applied have them.
+    `schema` is the CRD's openAPIV3Schema (None for built-in kinds). `counts` says whether `metadata.generation` is kept. `tracks` says whether ordinary writes are recorded in
+    `managedFields`; where not, only objects that were applied have them. `stored` is the resource under which its objects
+    are kept (vcray/cluster/kinds/conversion.py turns one into the other), `verbs` and `categories` are those of
+    discovery; a kind that cannot be read (a TokenReview) is not stored at all.
     """
 
     resource: Resource
     schema: JsonObject | None
-    structure: JsonObject
     counts: bool
     tracks: bool
+    stored: Resource
+    verbs: tuple[str, ...] = _ALL_VERBS
+    categories: tuple[str, ...] = ()
+    subkinds: dict[str, JsonObject] = field(default_factory=dict)
+    """Subresource -> its row of discovery."""
+    version: CustomVersion | None = None
+    """What a definition says of the version beyond its schema; None for built-in kinds."""
+    _structures: list[JsonObject] = field(default_factory=list)
+
+    @property
+    def structure(self) -> JsonObject:
+        """How lists and maps of the kind merge, worked out when it is first asked for."""
+        if not self._structures:
+            self._structures.append(structure_of(self.resource, self.schema))
+        return self._structures[0]
+
+    @property
+    def definition(self) -> str:
+        """The name of the definition that brought the kind; empty for built-in kinds."""
+        return self.version.definition if self.version else ""
 
     @property
     def custom(self) -> bool:
@@ -80,14 +86,63 @@ class Kind:
         return "status" in self.resource.subresources
 
 
-def _built_in(resource: Resource) -> Kind:
-    structure = structure_of(resource)
-    return Kind(resource, None, structure, resource in _COUNTED, resource not in _UNTRACKED)
-
-
-def custom_kind(resource: Resource, schema: JsonObject) -> Kind:
+def custom_kind(
+    resource: Resource,
+    schema: JsonObject,
+    stored: Resource | None = None,
+    version: CustomVersion | None = None,
+) -> Kind:
     """A kind as its CRD describes it."""
-    return Kind(resource, schema, structure_of(resource, schema), counts=True, tracks=True)
+    categories = version.categories if version else ()
+    return Kind(resource, schema, True, True, stored or resource, categories=categories, version=version)
+
+
+def _words(row: JsonObject, key: str) -> tuple[str, ...]:
+    return tuple(str(word) for word in dig_list(row, key))
+
+
+def built_in_kinds() -> list[Kind]:
+    """Every kind that a Kubernetes API server serves by itself, in the order of its discovery."""
+    return [
+        kind
+        for group in kinds_data().groups
+        for version in group.versions
+        for kind in _kinds_of(group.group, version.version, version.resources)
+    ]
+
+
+def _kinds_of(group: str, version: str, rows: Iterable[JsonObject]) -> list[Kind]:
+    mains: dict[str, JsonObject] = {}
+    below: dict[str, dict[str, JsonObject]] = {}
+    for row in rows:
+        name, _, subresource = dig_str(row, "name").partition("/")
+        if subresource:
+            below.setdefault(name, {})[subresource] = row
+        else:
+            mains[name] = row
+    return [_built_in(group, version, row, below.get(name, {})) for name, row in mains.items()]
+
+
+def _built_in(group: str, version: str, row: JsonObject, below: dict[str, JsonObject]) -> Kind:
+    resource = Resource(
+        group=group,
+        version=version,
+        kind=dig_str(row, "kind"),
+        plural=dig_str(row, "name"),
+        namespaced=row.get("namespaced") is True,
+        short_names=_words(row, "shortNames"),
+        subresources=tuple(below),
+    )
+    return Kind(
+        resource,
+        schema=None,
+        counts=resource.full_name in _COUNTED,
+        tracks=resource not in _UNTRACKED,
+        stored=STORED_AS.get(resource, resource),
+        verbs=_words(row, "verbs"),
+        categories=_words(row, "categories"),
+        subkinds=below,
+    )
 
 
 class Catalog:
@@ -97,15 +152,27 @@ class Catalog:
         self._by_path: dict[tuple[str, str, str], Kind] = {}
         self._by_resource: dict[Resource, Kind] = {}
         self._by_kind: dict[tuple[str, str], Kind] = {}
+        self.changes = 0  # counts additions and removals, for those who keep documents about the kinds
         for kind in kinds:
             self.add(kind)
 
     def add(self, kind: Kind) -> None:
-        """Serve one more kind."""
+        """Serve one more kind, or another form of one."""
         resource = kind.resource
+        replaced = self._by_path.get((resource.group, resource.version, resource.plural))
+        if replaced is not None:
+            self.remove(replaced.resource)
         self._by_path[resource.group, resource.version, resource.plural] = kind
         self._by_resource[resource] = kind
         self._by_kind[resource.api_version, resource.kind] = kind
+        self.changes += 1
+
+    def remove(self, resource: Resource) -> None:
+        """Serve a kind no longer; nothing happens if it was not served."""
+        self._by_path.pop((resource.group, resource.version, resource.plural), None)
+        self._by_resource.pop(resource, None)
+        self._by_kind.pop((resource.api_version, resource.kind), None)
+        self.changes += 1
 
     def at(self, group: str, version: str, plural: str) -> Kind:
         """The kind served under a path. ResourceMissing if there is none."""
@@ -129,8 +196,22 @@ class Catalog:
         """All served resources."""
         return list(self._by_resource)
 
+    def kinds(self) -> list[Kind]:
+        """All served kinds, in the order in which they were added."""
+        return list(self._by_resource.values())
 
-def default_catalog() -> Catalog:
-    """Kubernetes' kinds that vcray uses, and all Volcano kinds by their CRDs."""
-    custom = [custom_kind(item, schema_for(item.kind, item.api_version)) for item in VOLCANO_RESOURCES]
-    return Catalog([*map(_built_in, KUBERNETES_RESOURCES), *custom])
+
+def default_catalog(volcano: bool = True) -> Catalog:
+    """Kubernetes' kinds, and by their CRDs all Volcano kinds unless `volcano` is false."""
+    return Catalog([*built_in_kinds(), *(_volcano_kinds() if volcano else ())])
+
+
+def _volcano_kinds() -> list[Kind]:
+    definitions = {dig_str(crd, "metadata", "name"): crd for crd in all_crds()}
+    kinds = []
+    for resource in VOLCANO_RESOURCES:
+        definition = definitions[resource.full_name]
+        version = dig_objects(definition, "spec", "versions")[0]
+        schema = dig_object(version, "schema", "openAPIV3Schema")
+        kinds.append(custom_kind(resource, schema, version=read_version(definition, version)))
+    return kinds
