@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.api.resources import Resource
-from vcray.cluster.objects.catalog import Catalog, Kind, custom_kind
-from vcray.cluster.objects.record import dig, entries, text
+from vcray.cluster.definitions.versions import serve
+from vcray.cluster.objects.record import dig, entries
+
+__all__ = ["established", "serve"]
 
 
 def established(definition: JsonObject, now: str) -> JsonObject:
@@ -24,33 +25,3 @@ def established(definition: JsonObject, now: str) -> JsonObject:
         if version.get("storage")
     ]
     return {"acceptedNames": names, "conditions": conditions, "storedVersions": stored}
-
-
-def kinds_of(definition: JsonObject) -> list[Kind]:
-    """The kinds that a definition serves, one for each served version."""
-    group, names = text(dig(definition, "spec", "group")), dig(definition, "spec", "names")
-    short = dig(names, "shortNames")
-    found = []
-    for version in entries(dig(definition, "spec", "versions")):
-        schema = dig(version, "schema", "openAPIV3Schema")
-        if not version.get("served") or not isinstance(schema, dict):
-            continue
-        subresources = version.get("subresources")
-        resource = Resource(
-            group=group,
-            version=text(version.get("name")),
-            kind=text(dig(names, "kind")),
-            plural=text(dig(names, "plural")),
-            namespaced=dig(definition, "spec", "scope") != "Cluster",
-            short_names=tuple(text(word) for word in short) if isinstance(short, list) else (),
-            subresources=("status",) if isinstance(subresources, dict) and "status" in subresources else (),
-        )
-        found.append(custom_kind(resource, schema))
-    return found
-
-
-def serve(catalog: Catalog, definition: JsonObject) -> None:
-    """Serve what a definition describes; kinds that are served already stay as they are."""
-    for kind in kinds_of(definition):
-        if catalog.named(kind.resource.api_version, kind.resource.kind) is None:
-            catalog.add(kind)

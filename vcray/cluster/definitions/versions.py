@@ -1,0 +1,55 @@
+"""From a definition to the kinds that the catalog serves, one a served version."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vcray.api.jsonview import dig, dig_list, dig_object, dig_objects, dig_str
+from vcray.api.meta import JsonObject
+from vcray.api.resources import Resource
+from vcray.cluster.definitions.served import accepted_names, read_version
+from vcray.cluster.objects.catalog import Catalog, Kind, custom_kind
+
+
+def kinds_of(definition: JsonObject) -> list[Kind]:
+    """The kinds of a definition, one for each served version; all keep their objects in the storage version's table."""
+    found = []
+    storage = next((v for v in dig_objects(definition, "spec", "versions") if v.get("storage")), None)
+    table = _resource(definition, storage) if storage else None
+    for version in dig_objects(definition, "spec", "versions"):
+        schema = dig(version, "schema", "openAPIV3Schema")
+        if version.get("served"):
+            anything: JsonObject = {"x-kubernetes-preserve-unknown-fields": True}
+            rules = schema if isinstance(schema, dict) else anything
+            resource = _resource(definition, version)
+            found.append(custom_kind(resource, rules, table, read_version(definition, version)))
+    return found
+
+
+def _resource(definition: JsonObject, version: JsonObject) -> Resource:
+    names, subresources = accepted_names(definition), dig_object(version, "subresources")
+    return Resource(
+        group=dig_str(definition, "spec", "group"),
+        version=dig_str(version, "name"),
+        kind=dig_str(names, "kind"),
+        plural=dig_str(names, "plural"),
+        namespaced=dig_str(definition, "spec", "scope") != "Cluster",
+        short_names=tuple(str(word) for word in dig_list(names, "shortNames")),
+        subresources=tuple(name for name in ("status", "scale") if name in subresources),
+    )
+
+
+def serve(catalog: Catalog, definition: JsonObject) -> None:
+    """Serve what a definition describes now, instead of what it described before. Its objects stay where they are."""
+    present = withdraw(catalog, definition)
+    for kind in kinds_of(definition):
+        catalog.add(replace(kind, stored=present[0].stored) if present else kind)
+
+
+def withdraw(catalog: Catalog, definition: JsonObject) -> list[Kind]:
+    """Serve the kinds of a definition no more; returns those that were served."""
+    name = dig_str(definition, "metadata", "name")
+    present = [kind for kind in catalog.kinds() if kind.definition == name]
+    for kind in present:
+        catalog.remove(kind.resource)
+    return present
