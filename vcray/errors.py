@@ -9,7 +9,8 @@
 
 Each carries a `Problem` or several: a code that never changes its meaning, where in the user's input,
 and one sentence that says what is wrong and what to do.
-Codes: VC01xx scheduler configuration, VC02xx manifests, VC03xx scenario files, VC04xx servers, VC05xx commands.
+Codes: VC01xx scheduler configuration, VC02xx manifests, VC03xx scenario files, VC04xx servers, VC05xx commands,
+VC06xx clusters on this machine.
 `docs/errors.md` lists them all; a test keeps the two equal.
 """
 
@@ -44,6 +45,10 @@ CODES: dict[str, str] = {
     "VC0501": "the object was not found",
     "VC0502": "a flag has a value that cannot be used",
     "VC0503": "a file cannot be read or written",
+    "VC0601": "a cluster of that name runs already",
+    "VC0602": "the port cannot be used",
+    "VC0603": "the data directory cannot be used",
+    "VC0604": "the control plane did not start",
 }
 
 

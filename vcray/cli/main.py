@@ -18,8 +18,10 @@ COMMANDS = {
     "check": "Say what is wrong with a volcano-scheduler.conf.",
     "crds": "Print or write the CustomResourceDefinitions.",
     "demo": "Run gangs, queues and a Ray cluster on an embedded cluster.",
+    "down": "Stop what `vcray up` started.",
     "run": "Run the control plane against a cluster.",
     "sim": "Run scenario files and tell whether their expectations hold.",
+    "up": "Start a cluster on this machine, with the control plane on it.",
     "version": "Print the version.",
 }
 """Name -> first line of its help. The module is `vcray.cli.<name>`, the function `command`."""
@@ -64,6 +66,7 @@ def cli() -> None:
     \b
     Examples:
       vcray demo                              see it work, without a cluster
+      vcray up                                a cluster on this machine, for kubectl
       vcray run --kubeconfig ~/.kube/config   schedule a cluster
       vcray check volcano-scheduler.conf      read a configuration before it is used
     """

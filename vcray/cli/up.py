@@ -1,0 +1,187 @@
+"""`vcray up`: a cluster on this machine, with the control plane on it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from vcray.cli.hosting import Cluster, ClusterOptions
+    from vcray.cli.runtime_folder import RuntimeFolder
+
+DEFAULT_PORT = 6443
+
+_PASSED_ON = ("ray_address", "scheduler_conf", "metrics_port", "log_level")
+"""Flags that go to `vcray run` as they are."""
+
+
+@click.command("up")
+@click.option("--name", default="default", show_default=True, help="Name of the cluster; each runs once.")
+@click.option(
+    "--nodes", type=click.IntRange(0, 100_000), default=3, show_default=True, help="Simulated nodes."
+)
+@click.option("--node-cpu", default="16", show_default=True, help="Cores of each node.")
+@click.option("--node-memory", default="64Gi", show_default=True, help="Memory of each node.")
+@click.option(
+    "--node-gpus", type=click.IntRange(0), default=0, show_default=True, help="nvidia.com/gpu of each node."
+)
+@click.option(
+    "--node-pods", type=click.IntRange(1), default=110, show_default=True, help="Pods that a node takes."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="Port of the API server on loopback; 0 picks a free one.",
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    help="Folder that keeps the cluster over restarts; without it all is in memory.",
+)
+@click.option(
+    "--kubeconfig-out",
+    type=click.Path(path_type=Path),
+    help="Also write the kubeconfig here, when all is ready; removed at the end.",
+)
+@click.option("--cluster-only", is_flag=True, help="Start no control plane.")
+@click.option(
+    "--runtime",
+    type=click.Choice(["ray", "local"]),
+    default="ray",
+    show_default=True,
+    help="What the control plane's actors run on.",
+)
+@click.option("--layout", help="Which actors share a process on Ray: small, standard or huge.")
+@click.option("--ray-address", help="A Ray cluster to join; without it one is started.")
+@click.option("--scheduler-conf", type=click.Path(path_type=Path), help="A volcano-scheduler.conf.")
+@click.option("--metrics-port", default="0", help="Port of /metrics; 0 picks one, -1 none. [default: 0]")
+@click.option("--log-level", help="Least level that the control plane logs.")
+def command(
+    name: str,
+    nodes: int,
+    node_cpu: str,
+    node_memory: str,
+    node_gpus: int,
+    node_pods: int,
+    port: int,
+    data_dir: Path | None,
+    kubeconfig_out: Path | None,
+    cluster_only: bool,
+    **passed_on: object,
+) -> int:
+    """Start a cluster on this machine, API server, simulated nodes and control plane, until Ctrl-C or `vcray down`.
+
+    It prints how to point kubectl at it. Nothing is left behind at the end but the data directory, if one is named.
+    Settings of the control plane that have no flag here are read from their environment variables (docs/settings.md).
+
+    \b
+    Examples:
+      vcray up
+      vcray up --runtime local --nodes 100 --node-gpus 8 --data-dir ~/.vcray
+    """
+    import asyncio
+
+    from vcray.cli.hosting import ClusterOptions
+    from vcray.cli.runtime_folder import RuntimeFolder
+
+    shape = {"cpu": node_cpu, "memory": node_memory, "pods": str(node_pods)}
+    if node_gpus:
+        shape["nvidia.com/gpu"] = str(node_gpus)
+    options = ClusterOptions(
+        port=port,
+        nodes=nodes,
+        node_shape=shape,
+        data_dir=data_dir,
+        kubeconfig_out=kubeconfig_out,
+        control_plane=() if cluster_only else control_plane_command(passed_on),
+    )
+    return asyncio.run(_run(options, RuntimeFolder(name)))
+
+
+def control_plane_command(flags: dict[str, object]) -> list[str]:
+    """The command line of the control plane, with `{kubeconfig}` for the file."""
+    command = [sys.executable, "-m", "vcray.cli.preloaded", "run", "--kubeconfig", "{kubeconfig}"]
+    for name in _PASSED_ON:
+        if flags.get(name) is not None:
+            command += [f"--{name.replace('_', '-')}", str(flags[name]).replace("{", "{{").replace("}", "}}")]
+    return command
+
+
+async def _run(options: ClusterOptions, folder: RuntimeFolder) -> int:
+    """Bring it up, wait for a signal, take it down. The exit code."""
+    import asyncio
+    import signal
+
+    from vcray.cli.hosting import hosted
+    from vcray.errors import Problem, ServerError
+
+    stop, reasons = asyncio.Event(), list[str]()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+
+    def fail(why: str) -> None:
+        reasons.append(why)
+        stop.set()
+
+    async def serve() -> None:
+        with _progress() as progress:
+            async with hosted(options, folder, _tell, fail, progress) as cluster:
+                progress("")
+                _welcome(cluster, options, folder)
+                await stop.wait()
+                progress("end")
+
+    serving, stopped = asyncio.create_task(serve()), asyncio.create_task(stop.wait())
+    await asyncio.wait({serving, stopped}, return_when=asyncio.FIRST_COMPLETED)
+    if not folder.ready:
+        serving.cancel()
+    stopped.cancel()
+    try:
+        await serving
+    except asyncio.CancelledError:
+        _tell("stopped before it was ready")
+    if reasons:
+        raise ServerError(Problem("VC0603", "", reasons[0]))
+    return 0
+
+
+def _tell(line: str) -> None:
+    click.echo(f"vcray: {line}", err=True)
+
+
+def _welcome(cluster: Cluster, options: ClusterOptions, folder: RuntimeFolder) -> None:
+    nodes = f"{options.nodes} simulated node{'' if options.nodes == 1 else 's'}"
+    plane = "with the control plane" if cluster.child else "without a control plane"
+    click.echo(f"vcray: cluster '{folder.name}' is ready: {cluster.url}, {nodes}, {plane}")
+    click.echo(f"  export KUBECONFIG={options.kubeconfig_out or cluster.kubeconfig}")
+    click.echo("  kubectl get nodes")
+    other = "" if folder.name == "default" else f" --name {folder.name}"
+    click.echo(f"Ctrl-C or `vcray down{other}` stops it.")
+    sys.stdout.flush()
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """What is being done, on a terminal; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda step: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("starting the API server") as status:
+
+        def show(step: str) -> None:
+            if step:
+                status.update("stopping" if step == "end" else f"starting: {step}")
+                status.start()
+            else:
+                status.stop()
+
+        yield show
