@@ -27,9 +27,9 @@ from vcray.api.resources import (
 from vcray.clock import rfc3339
 from vcray.cluster.admission.podrules import check_pod_update, missing_in_pod_spec
 from vcray.cluster.admission.pods import default_pod, default_pod_spec, first_status, resolve_priority
+from vcray.cluster.definitions.registrar import check_definition, complete, complete_new
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.catalog import Kind
-from vcray.cluster.objects.definitions import established
 from vcray.cluster.objects.record import dig, section, text
 from vcray.cluster.objects.storage import Storage
 from vcray.cluster.schema.defaulting import apply_defaults
@@ -96,7 +96,7 @@ class Admission:
             section(obj, "spec")["finalizers"] = ["kubernetes"]
             self._name_label(obj)
         elif resource == CUSTOMRESOURCEDEFINITIONS:
-            obj["status"] = established(obj, rfc3339(now))
+            complete_new(obj)
         if resource in _FIRST_STATUS:
             obj["status"] = dict(_FIRST_STATUS[resource])
         return obj
@@ -104,12 +104,16 @@ class Admission:
     def check_new(self, kind: Kind, obj: JsonObject) -> None:
         """Refuse a new object that breaks its schema or the rules of its kind. Raises Invalid."""
         self.check(kind, obj)
+        if kind.resource == CUSTOMRESOURCEDEFINITIONS:
+            check_definition(obj, None)
 
     def shape_changed(self, kind: Kind, old: JsonObject, obj: JsonObject) -> JsonObject:
         """A changed object pruned and with defaults, before anybody is asked; `old` is what it was."""
         self.shape(kind, obj)
         if kind.resource == PODS:
             default_pod(obj)
+        elif kind.resource == CUSTOMRESOURCEDEFINITIONS:
+            complete(obj)
         return obj
 
     def check_changed(self, kind: Kind, old: JsonObject, obj: JsonObject) -> None:
@@ -117,6 +121,8 @@ class Admission:
         if kind.resource == PODS:
             check_pod_update(old, obj)
         self.check(kind, obj)
+        if kind.resource == CUSTOMRESOURCEDEFINITIONS:
+            check_definition(obj, old)
 
     def _new_pod(self, obj: JsonObject, now: float) -> None:
         default_pod(obj)

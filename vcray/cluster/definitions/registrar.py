@@ -39,21 +39,20 @@ class Writer(Protocol):
     def rewrite(self, record: Record, change: Callable[[JsonObject], bool]) -> None: ...
 
 
-def prepare_new(definition: JsonObject) -> None:
-    """Make a new definition complete, in place. Raises Invalid."""
+def complete_new(definition: JsonObject) -> None:
+    """Fill in the defaults and the first status of a new definition, in place."""
     set_defaults(definition)
     definition["status"] = first_status(definition)
-    _check(definition, None)
 
 
-def prepare_change(old: JsonObject, definition: JsonObject) -> None:
-    """The same for a changed one; its status is the old one's."""
+def complete(definition: JsonObject) -> None:
+    """Fill in the defaults of a changed definition, in place; its status is the old one's."""
     set_defaults(definition)
     keep_stored_version(definition)
-    _check(definition, old)
 
 
-def _check(definition: JsonObject, old: JsonObject | None) -> None:
+def check_definition(definition: JsonObject, old: JsonObject | None) -> None:
+    """Refuse (Invalid) a definition, new or in place of `old`, that a real server refuses."""
     faults = definition_faults(definition, old)
     if faults:
         name = dig_str(definition, "metadata", "name")

@@ -8,6 +8,7 @@ from vcray.api.jsonview import dig, dig_list, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import Resource
 from vcray.cluster.definitions.served import accepted_names, read_version
+from vcray.cluster.definitions.status import is_true
 from vcray.cluster.objects.catalog import Catalog, Kind, custom_kind
 
 
@@ -44,6 +45,12 @@ def serve(catalog: Catalog, definition: JsonObject) -> None:
     present = withdraw(catalog, definition)
     for kind in kinds_of(definition):
         catalog.add(replace(kind, stored=present[0].stored) if present else kind)
+
+
+def restore(catalog: Catalog, definition: JsonObject) -> None:
+    """Serve a definition of an earlier run, if it was served then."""
+    if is_true(definition, "Established"):
+        serve(catalog, definition)
 
 
 def withdraw(catalog: Catalog, definition: JsonObject) -> list[Kind]:

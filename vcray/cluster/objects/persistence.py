@@ -20,8 +20,8 @@ from pathlib import Path
 
 from vcray.api.meta import JsonObject
 from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS
+from vcray.cluster.definitions.versions import restore
 from vcray.cluster.objects.catalog import Catalog
-from vcray.cluster.objects.definitions import serve
 from vcray.cluster.objects.record import Change, Record, StoredEvent, make_record
 from vcray.cluster.objects.storage import Storage
 from vcray.errors import InputError, Problem
@@ -134,7 +134,7 @@ class Database:
         definitions = CUSTOMRESOURCEDEFINITIONS
         for group, _, plural, _, body in rows:
             if (group, plural) == (definitions.group, definitions.plural):
-                serve(catalog, self._decode(body))
+                restore(catalog, self._decode(body))
         counted = self._connection.execute("SELECT value FROM counters WHERE name = 'revision'").fetchone()
         records = []
         for group, version, plural, revision, body in rows:

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 from vcray.api.meta import JsonObject
 from vcray.api.resources import Resource
-from vcray.kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound, ResourceMissing
+from vcray.kube.errors import (
+    AlreadyExists,
+    Conflict,
+    Forbidden,
+    Invalid,
+    MethodNotAllowed,
+    NotFound,
+    ResourceMissing,
+)
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
@@ -26,6 +34,11 @@ def not_found(resource: Resource, name: str) -> NotFound:
 def no_such_resource() -> ResourceMissing:
     """404 for a path that the server does not serve."""
     return ResourceMissing("the server could not find the requested resource")
+
+
+def definition_ends(verb: str) -> MethodNotAllowed:
+    """405 for new objects of a kind whose definition is being deleted."""
+    return MethodNotAllowed(f"{verb} not allowed while custom resource definition is terminating")
 
 
 def already_exists(resource: Resource, name: str) -> AlreadyExists:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vcray.api.meta import JsonObject
-from vcray.api.resources import NAMESPACES
+from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, NAMESPACES
 from vcray.clock import Clock
+from vcray.cluster.definitions.registrar import Registrar
 from vcray.cluster.objects.catalog import Catalog
 from vcray.cluster.objects.deletion import (
     FOREGROUND,
@@ -34,9 +35,16 @@ class Removal:
         self._storage = storage
         self._clock = clock
         self._collector = Collector(storage, catalog, self) if collects else None
+        self._registrar = Registrar(storage, catalog, self, clock.now)
+
+    def changed(self, record: Record) -> None:
+        """An object was created or changed: what a definition describes is served from now on."""
+        if record.resource == CUSTOMRESOURCEDEFINITIONS:
+            self._registrar.changed(record)
 
     def created(self, record: Record) -> None:
         """A new object is there: it goes again if all of its owners are gone."""
+        self.changed(record)
         if self._collector is not None:
             self._collector.created(record)
 
@@ -47,6 +55,8 @@ class Removal:
     def delete(self, record: Record, options: DeleteOptions) -> Record:
         """Delete or mark an object; returns the version after it."""
         obj = record.decode()
+        if record.resource == CUSTOMRESOURCEDEFINITIONS and not dig(obj, "metadata", "deletionTimestamp"):
+            return self._registrar.deleting(record)
         grace = grace_of(record, obj, options)
         waits = self._waits(record, obj, options)
         namespace_waits = record.resource == NAMESPACES and bool(dig(obj, "spec", "finalizers"))
@@ -92,4 +102,5 @@ class Removal:
         gone = self._storage.remove(record, last)
         if self._collector is not None:
             self._collector.removed(record)
+        self._registrar.removed(record)
         return gone

@@ -10,7 +10,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, NAMESPACES, Resource
+from vcray.api.resources import NAMESPACES, Resource
 from vcray.clock import Clock, rfc3339
 from vcray.cluster.admission.chain import Admission
 from vcray.cluster.changes.apply import applied, apply_manager, track_update
@@ -18,7 +18,6 @@ from vcray.cluster.changes.managers import write_owners
 from vcray.cluster.changes.patches import check_media_type, patched
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.catalog import Catalog, Kind
-from vcray.cluster.objects.definitions import serve
 from vcray.cluster.objects.deletion import DeleteOptions, check_preconditions, is_done
 from vcray.cluster.objects.metadata import (
     Identities,
@@ -72,6 +71,8 @@ class Verbs:
 
     def _prepared(self, kind: Kind, namespace: str, obj: JsonObject, write: Write) -> Steps[JsonObject]:
         resource = kind.resource
+        if kind.version is not None and kind.version.terminating:
+            raise refusals.definition_ends("create")
         check_type(resource, obj)
         check_namespace(resource, namespace, obj)
         stamp_new(resource, obj, self._identities, self._clock.now(), kind.counts)
@@ -106,8 +107,6 @@ class Verbs:
             return make_record(resource, obj, self._storage.version)
         self.charge(review)
         record = self._storage.put(resource, obj)
-        if resource == CUSTOMRESOURCEDEFINITIONS:
-            serve(self._catalog, obj)
         self._removal.created(record)
         return record
 
@@ -178,7 +177,9 @@ class Verbs:
         self.charge(review)
         if is_done(new):
             return self._removal.remove(record, new)
-        return self._storage.put(kind.resource, new)
+        stored = self._storage.put(kind.resource, new)
+        self._removal.changed(stored)
+        return stored
 
     # -- server-side apply ------------------------------------------------------------------------------------
 

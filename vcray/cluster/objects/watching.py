@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from vcray.api.resources import Resource
+from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, Resource
 from vcray.cluster.objects.record import Change, ObjectKey, Record, StoredEvent, section
 from vcray.cluster.objects.storage import Storage
 
@@ -157,6 +157,13 @@ class Delivery:
     def _on_change(self, event: StoredEvent) -> None:
         for watcher in self._watchers.get(event.record.resource, ()):
             self._offer(watcher, event)
+        if event.change is Change.DELETED and event.record.resource == CUSTOMRESOURCEDEFINITIONS:
+            self._end_kind(event.record.name)
+
+    def _end_kind(self, name: str) -> None:
+        """End the watches of a kind whose definition is gone; `name` is the definition's."""
+        for watcher in [each for each in self.watchers() if each.resource.full_name == name]:
+            self.end(watcher)
 
     def _offer(self, watcher: Watcher, event: StoredEvent) -> None:
         if (watcher.resource, event.record.key) in self._held:

@@ -1,0 +1,215 @@
+"""Definitions come, change and go with everything that hangs on them."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, NAMESPACES, Resource
+from vcray.cluster.definitions.status import condition
+from vcray.cluster.objects.catalog import default_catalog
+from vcray.cluster.objects.deletion import DeleteOptions
+from vcray.cluster.objects.store import Store
+from vcray.cluster.objects.watching import Delivery, Watcher
+from vcray.kube.errors import Invalid, MethodNotAllowed, ResourceMissing
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer", "default": 1}}}},
+}
+
+
+def definition(plural: str = "widgets", kind: str = "Widget", **names: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind, **names},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": deepcopy(SCHEMA)},
+                }
+            ],
+        },
+    }
+
+
+def widget(name: str = "w", **metadata: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": name, "namespace": "default", **metadata},
+        "spec": {},
+    }
+
+
+WIDGETS = Resource("example.com", "v1", "Widget", "widgets")
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store(catalog=default_catalog())
+
+
+def create(store: Store, document: dict[str, Any]) -> Any:
+    return store.create(CUSTOMRESOURCEDEFINITIONS, "", document).decode()
+
+
+def read(store: Store, name: str = "widgets.example.com") -> Any:
+    return store.read(CUSTOMRESOURCEDEFINITIONS, "", name).decode()
+
+
+def test_the_answer_to_a_create_has_no_condition_yet(store: Store) -> None:
+    answered = create(store, definition())
+
+    assert answered["status"] == {
+        "conditions": None,
+        "acceptedNames": {"plural": "", "kind": ""},
+        "storedVersions": ["v1"],
+    }
+    assert answered["spec"]["conversion"] == {"strategy": "None"}
+
+
+def test_a_new_kind_is_established_and_served_at_once(store: Store) -> None:
+    create(store, definition())
+
+    found = read(store)["status"]
+    made = store.create(WIDGETS, "default", widget()).decode()
+
+    assert [(each["type"], each["status"], each["reason"]) for each in found["conditions"]] == [
+        ("NamesAccepted", "True", "NoConflicts"),
+        ("Established", "True", "InitialNamesAccepted"),
+    ]
+    assert found["acceptedNames"] == {
+        "plural": "widgets",
+        "singular": "widget",
+        "kind": "Widget",
+        "listKind": "WidgetList",
+    }
+    assert made["spec"] == {"size": 1}
+
+
+def test_a_taken_name_is_refused_until_its_owner_goes(store: Store) -> None:
+    create(store, definition(shortNames=["w"]))
+    create(store, definition("wagons", "Wagon", shortNames=["w"]))
+
+    waiting = read(store, "wagons.example.com")
+    store.delete(CUSTOMRESOURCEDEFINITIONS, "", "widgets.example.com")
+    settled = read(store, "wagons.example.com")
+
+    assert condition(waiting, "NamesAccepted")["reason"] == "ShortNamesConflict"
+    assert condition(waiting, "NamesAccepted")["message"] == '"w" is already in use'
+    assert condition(waiting, "Established")["reason"] == "NotAccepted"
+    assert condition(settled, "Established")["status"] == "True"
+    assert settled["status"]["acceptedNames"]["shortNames"] == ["w"]
+
+
+def test_a_kind_whose_names_are_taken_is_not_served(store: Store) -> None:
+    create(store, definition())
+    create(store, definition("gadgets", "Widget"))
+
+    with pytest.raises(ResourceMissing):
+        store.catalog.at("example.com", "v1", "gadgets")
+
+
+def test_a_changed_schema_holds_for_the_next_object(store: Store) -> None:
+    create(store, definition())
+    changed = read(store)
+    properties = changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    properties["spec"]["properties"]["size"]["default"] = 7
+
+    store.update(CUSTOMRESOURCEDEFINITIONS, "", "widgets.example.com", changed)
+
+    assert store.create(WIDGETS, "default", widget()).decode()["spec"] == {"size": 7}
+    assert read(store)["metadata"]["generation"] == 2
+
+
+def test_a_new_storage_version_is_remembered_among_the_stored_ones(store: Store) -> None:
+    create(store, definition())
+    store.create(WIDGETS, "default", widget())
+    changed = read(store)
+    first = changed["spec"]["versions"][0]
+    changed["spec"]["versions"] = [
+        {**first, "storage": False},
+        {**deepcopy(first), "name": "v2", "storage": True},
+    ]
+
+    store.update(CUSTOMRESOURCEDEFINITIONS, "", "widgets.example.com", changed)
+
+    assert read(store)["status"]["storedVersions"] == ["v1", "v2"]
+    assert store.catalog.at("example.com", "v2", "widgets").stored == WIDGETS
+
+
+def test_deletion_takes_the_objects_and_ends_their_watches(store: Store) -> None:
+    create(store, definition())
+    store.create(WIDGETS, "default", widget())
+    delivery = Delivery(store.storage)
+    watcher = Watcher(WIDGETS, "", lambda record: True)
+    delivery.open(watcher, store.storage.version)
+
+    last, gone = store.delete(CUSTOMRESOURCEDEFINITIONS, "", "widgets.example.com")
+
+    lines = [watcher.queue.get_nowait() for _ in range(watcher.queue.qsize())]
+    assert not isinstance(last, bool)
+    assert condition(last.decode(), "Terminating")["reason"] == "InstanceDeletionPending"
+    assert gone
+    assert lines[0] is not None
+    assert lines[0].startswith(b'{"type":"DELETED"')
+    assert lines[-1] is None
+    with pytest.raises(ResourceMissing):
+        store.catalog.of(WIDGETS)
+
+
+def test_a_definition_waits_for_an_object_with_a_finalizer(store: Store) -> None:
+    create(store, definition())
+    store.create(WIDGETS, "default", widget(finalizers=["example.com/hold"]))
+    store.delete(CUSTOMRESOURCEDEFINITIONS, "", "widgets.example.com")
+
+    waiting = read(store)
+    with pytest.raises(MethodNotAllowed, match="create not allowed while custom resource definition is"):
+        store.create(WIDGETS, "default", widget("late"))
+    held = store.read(WIDGETS, "default", "w").decode()
+    held["metadata"]["finalizers"] = []  # type: ignore[call-overload,index]
+    store.update(WIDGETS, "default", "w", held)
+
+    assert condition(waiting, "Terminating")["reason"] == "InstanceDeletionInProgress"
+    assert waiting["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+    assert store.storage.get(CUSTOMRESOURCEDEFINITIONS, "", "widgets.example.com") is None
+
+
+def test_established_names_and_scope_are_fixed(store: Store) -> None:
+    create(store, definition())
+    changed = read(store)
+    changed["spec"]["scope"] = "Cluster"
+
+    with pytest.raises(Invalid, match=r'spec\.scope: Invalid value: "Cluster": field is immutable'):
+        store.update(CUSTOMRESOURCEDEFINITIONS, "", "widgets.example.com", changed)
+
+
+def test_a_protected_group_tells_whether_it_was_approved(store: Store) -> None:
+    document = definition()
+    document["spec"]["group"] = "x.k8s.io"
+    document["metadata"] |= {
+        "name": "widgets.x.k8s.io",
+        "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
+    }
+    create(store, document)
+
+    found = condition(read(store, "widgets.x.k8s.io"), "KubernetesAPIApprovalPolicyConformant")
+    assert (found["status"], found["reason"]) == ("False", "UnapprovedAnnotation")
+
+
+def test_a_namespace_with_custom_objects_can_go(store: Store) -> None:
+    create(store, definition())
+    store.create(NAMESPACES, "", {"metadata": {"name": "n"}})
+    store.create(WIDGETS, "n", {**widget(), "metadata": {"name": "w", "namespace": "n"}})
+
+    store.delete(NAMESPACES, "", "n", DeleteOptions())
+
+    assert store.storage.get(WIDGETS, "n", "w") is None
