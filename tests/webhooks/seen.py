@@ -1,0 +1,59 @@
+"""A cluster for the rules to look at, and requests to ask them with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from vcray.api.jsonview import dig_str
+from vcray.api.meta import JsonObject, JsonValue
+from vcray.webhooks.base import Request, Rules, name_of
+
+
+@dataclass
+class Seen:
+    """Queues and namespaces as given; what is not given does not exist."""
+
+    given: Sequence[JsonObject] = ()
+    namespaces: dict[str, JsonObject] = field(default_factory=dict)
+
+    def queue(self, name: str) -> JsonObject | None:
+        return next((queue for queue in self.given if name_of(queue) == name), None)
+
+    def queues(self) -> list[JsonObject]:
+        return sorted(self.given, key=name_of)
+
+    def children(self, parent: str) -> list[JsonObject]:
+        return [queue for queue in self.queues() if dig_str(queue, "spec", "parent") == parent]
+
+    def namespace(self, name: str) -> JsonObject | None:
+        return self.namespaces.get(name)
+
+
+def queue(name: str, state: str = "Open", pods: int | None = None, **spec: JsonValue) -> JsonObject:
+    """A queue; `pods` are those the scheduler has placed in it."""
+    status: JsonObject = {"state": state}
+    if pods is not None:
+        status["allocated"] = {"pods": str(pods)}
+    return {"metadata": {"name": name}, "spec": spec, "status": status}
+
+
+def ask(
+    operation: str,
+    new: JsonObject | None = None,
+    old: JsonObject | None = None,
+    seen: Seen | None = None,
+    name: str = "",
+    **rules: object,
+) -> Request:
+    """A request as a webhook hands it on."""
+    obj = new or {}
+    return Request(
+        operation,
+        dig_str(obj, "metadata", "namespace"),
+        name or name_of(obj),
+        obj,
+        old or {},
+        seen or Seen(),
+        Rules(**rules),  # type: ignore[arg-type]
+    )

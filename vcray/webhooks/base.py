@@ -1,0 +1,100 @@
+"""What the rules of all kinds have in common: what they may look at, what they answer.
+
+A rule is a function of the request and of a read-only view of the cluster. It never waits, never writes, and answers the
+same for the same view, so the same functions serve the webhook over HTTPS and a simulated cluster within a process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from vcray.api import names
+from vcray.api.jsonview import dig_str, dig_strings
+from vcray.api.meta import JsonObject, JsonValue
+
+Patch: TypeAlias = tuple[JsonObject, ...]
+"""A JSON patch, operations in order; an empty one goes out as JSON `null`, as Volcano's does."""
+
+
+class Look(Protocol):
+    """The cluster as the rules see it."""
+
+    def queue(self, name: str) -> JsonObject | None:
+        """The Queue of that name, None when there is none."""
+        ...
+
+    def queues(self) -> Sequence[JsonObject]:
+        """All queues in the order of their names."""
+        ...
+
+    def children(self, parent: str) -> Sequence[JsonObject]:
+        """The queues whose `spec.parent` is this one, in the order of their names."""
+        ...
+
+    def namespace(self, name: str) -> JsonObject | None:
+        """The Namespace of that name, None when there is none or it cannot be read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What an administrator may choose; the defaults are Volcano's."""
+
+    scheduler_name: str = names.SCHEDULER_NAME
+    max_queue_depth: int = 5
+    check_allocated_pods: bool = False
+    protect_root_queue: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to a rule: objects are empty where the operation has none."""
+
+    operation: str
+    namespace: str
+    name: str
+    new: JsonObject
+    old: JsonObject
+    look: Look
+    rules: Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a rule says: refused with a `problem`, or allowed, with a patch where the rule mutates.
+
+    `patch` None: the answer carries none at all."""
+
+    problem: str = ""
+    patch: Patch | None = None
+
+    @property
+    def allowed(self) -> bool:
+        return not self.problem
+
+
+def add(path: str, value: JsonValue) -> JsonObject:
+    """A patch operation that sets a field, there or not."""
+    return {"op": "add", "path": path, "value": value}
+
+
+def replace(path: str, value: JsonValue) -> JsonObject:
+    """A patch operation that sets a field that is there."""
+    return {"op": "replace", "path": path, "value": value}
+
+
+def name_of(obj: JsonObject) -> str:
+    """metadata.name."""
+    return dig_str(obj, "metadata", "name")
+
+
+def annotations_of(obj: JsonObject) -> dict[str, str]:
+    """metadata.annotations."""
+    return dig_strings(obj, "metadata", "annotations")
+
+
+def queue_not_found(name: str) -> str:
+    """How a lister says that a queue does not exist."""
+    return f'queue.scheduling.volcano.sh "{name}" not found'
