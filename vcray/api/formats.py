@@ -90,7 +90,7 @@ def _too_long(value: str, most: int) -> list[str]:
 
 
 def _by_regex(rule: str, regex: str, *examples: str) -> str:
-    shown = " or ".join(f"'{example}'," for example in examples)
+    shown = "  or ".join(f"'{example}'," for example in examples)
     return f"{rule} (e.g. {shown} regex used for validation is '{regex}')"
 
 
