@@ -82,6 +82,7 @@ __all__ = [
     "Resources",
     "SchedulingGate",
     "Selector",
+    "Sighting",
     "Taint",
     "Terminated",
     "Toleration",
@@ -97,6 +98,7 @@ __all__ = [
     "decode_object",
     "decode_pod",
     "decode_priority_class",
+    "decode_sighting",
     "decode_watch_line",
     "encode_object",
     "from_wire",
@@ -180,6 +182,34 @@ class PriorityClass(Wire, frozen=True):
     preemption_policy: str = "PreemptLowerPriority"
 
 
+class Name(Struct, frozen=True, rename="camel", gc=False):
+    """What tells an object apart."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or the bare name of a cluster-scoped object."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class _Named(Struct, frozen=True, gc=False):
+    metadata: Name = Name()
+
+
+class Sighting(Struct, gc=False):
+    """Any object as its name and its bytes, for readers that keep little.
+
+    Whoever has read `body` sets it to None, so that a watch which remembers the object remembers its name only.
+    """
+
+    metadata: Name = Name()
+    body: msgspec.Raw | None = None
+
+
 class WatchLine(Struct, frozen=True, gc=False):
     """One line of a watch with its object left as bytes; `type` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR."""
 
@@ -201,13 +231,14 @@ class ListEnvelope(Struct, frozen=True, rename="camel", gc=False):
     items: list[msgspec.Raw] = []
 
 
-WireObject: TypeAlias = Pod | Node | PersistentVolumeClaim | PriorityClass
+WireObject: TypeAlias = Pod | Node | PersistentVolumeClaim | PriorityClass | Sighting
 T = TypeVar("T", Pod, Node, PersistentVolumeClaim, PriorityClass)
 
 _pods = msgspec.json.Decoder(Pod)
 _nodes = msgspec.json.Decoder(Node)
 _claims = msgspec.json.Decoder(PersistentVolumeClaim)
 _priority_classes = msgspec.json.Decoder(PriorityClass)
+_named = msgspec.json.Decoder(_Named)
 _watch_lines = msgspec.json.Decoder(WatchLine)
 _objects = msgspec.json.Decoder(dict[str, Any])
 _lists = msgspec.json.Decoder(ListEnvelope)
@@ -249,6 +280,11 @@ def decode_claim(data: bytes | msgspec.Raw) -> PersistentVolumeClaim:
 def decode_priority_class(data: bytes | msgspec.Raw) -> PriorityClass:
     """A priority class from its JSON. Raises as `decode_pod` does."""
     return _decode(_priority_classes, PriorityClass, data)
+
+
+def decode_sighting(data: msgspec.Raw) -> Sighting:
+    """The name of any object; its body stays as it is. Raises msgspec.DecodeError."""
+    return Sighting(_named.decode(data).metadata, data)
 
 
 def decode_watch_line(line: bytes) -> WatchLine:

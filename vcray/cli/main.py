@@ -19,6 +19,7 @@ COMMANDS = {
     "crds": "Print or write the CustomResourceDefinitions.",
     "demo": "Run gangs, queues and a Ray cluster on an embedded cluster.",
     "down": "Stop what `vcray up` started.",
+    "nodes": "Add simulated nodes to a cluster.",
     "run": "Run the control plane against a cluster.",
     "sim": "Run scenario files and tell whether their expectations hold.",
     "up": "Start a cluster on this machine, with the control plane on it.",

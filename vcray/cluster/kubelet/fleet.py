@@ -1,0 +1,260 @@
+"""A fleet of simulated nodes on any API server: Node objects, their leases, and a kubelet for the pods that are bound to them.
+
+It speaks to the server through a `Transport` alone, so it runs within the embedded cluster as well as against a real one.
+What a user does to a node happens through its object: a cordon is a cordon, a deleted node stays away, and the annotation
+`vcray.io/stopped: "true"` is a machine without power.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import Struct
+
+from vcray.api import wire
+from vcray.api.meta import JsonObject
+from vcray.api.resources import LEASES, NODES
+from vcray.api.wire_meta import Condition
+from vcray.cluster.kubelet.keeper import PodKeeper
+from vcray.cluster.kubelet.nodes import (
+    FLEET_LABEL,
+    KWOK_ANNOTATION,
+    LEASE_NAMESPACE,
+    LEASE_SECONDS,
+    STOPPED_ANNOTATION,
+    NodeShape,
+    NodeSlot,
+    conditions,
+    lease_object,
+    micro_time,
+    node_object,
+    node_status,
+)
+from vcray.errors import VcrayError
+from vcray.kube.client import KubeClient, PatchType
+from vcray.kube.errors import AlreadyExists, ApiError, NotFound
+from vcray.kube.transport import Transport
+from vcray.kube.watch import EventType, Watch
+from vcray.kube.workqueue import SystemTime, Time
+from vcray.log import get_logger
+
+log = get_logger("fleet")
+
+RENEWALS_PER_S = 50.0
+"""Most lease renewals a second of a whole fleet; larger fleets renew more seldom, with longer leases."""
+_AT_ONCE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class FleetOptions:
+    """How a fleet behaves.
+
+    `name` tells fleets of one cluster apart; `prefix` begins the names of its nodes. `start_s` is the time from binding to
+    Running. `lease_period_s` 0 means no leases. `adopt_kwok` plays nodes with kwok's annotation too.
+    """
+
+    name: str = "vcray"
+    prefix: str = "node"
+    start_s: float = 1.0
+    lease_period_s: float = 10.0
+    adopt_kwok: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FleetStatistics:
+    """Nodes played, pods known, status writes so far."""
+
+    nodes: int
+    pods: int
+    writes: int
+    failures: int
+
+
+class _SeenHead(Struct, frozen=True, gc=False):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _SeenStatus(Struct, frozen=True, gc=False):
+    conditions: tuple[Condition, ...] | None = None
+
+
+class _SeenNode(Struct, frozen=True, gc=False):
+    metadata: _SeenHead = _SeenHead()
+    status: _SeenStatus = _SeenStatus()
+
+
+_nodes = msgspec.json.Decoder(_SeenNode)
+
+
+class Fleet:
+    """`count` nodes of one shape. `start` returns when they are registered; `stop` may take them away again."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        count: int,
+        shape: NodeShape | None = None,
+        options: FleetOptions | None = None,
+        time: Time | None = None,
+    ) -> None:
+        self.options = options or FleetOptions()
+        self.shape = shape or NodeShape()
+        self.slots: dict[str, NodeSlot] = {}
+        self._time: Time = time or SystemTime()
+        self._client = KubeClient(transport, "kubelet", sleep=self._time.sleep)
+        self._count = count
+        self._following = 0
+        self.pods = PodKeeper(self._client, self._time, self.slots.get, self.options.start_s)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Register the nodes, then play their kubelets. Raises VcrayError if the server cannot be used."""
+        wanted = [self._slot(f"{self.options.prefix}-{number}") for number in range(self._count)]
+        await _each(wanted, self._register)
+        jobs = [self.pods.run(), self._follow_nodes()]
+        if self.options.lease_period_s > 0:
+            jobs.append(self._renew_leases())
+        self._tasks = [asyncio.create_task(job) for job in jobs]
+        for task in self._tasks:
+            task.add_done_callback(_tell)
+
+    async def stop(self, remove: bool = False) -> None:
+        """Stop playing; with `remove` the nodes of this fleet and their leases go."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+        if remove:
+            await _each(list(self.slots.values()), self._unregister)
+
+    def statistics(self) -> FleetStatistics:
+        """Figures at this moment."""
+        return FleetStatistics(
+            len(self.slots), len(self.pods.lives), self.pods.writes, self.pods.queue.failures
+        )
+
+    def log(self, namespace: str, name: str, container: str = "") -> str | None:
+        """What a container of a pod on one of these nodes has printed; None if it is not here."""
+        return self.pods.log(namespace, name, container)
+
+    def set_alive(self, name: str, alive: bool) -> None:
+        """Stop or start the kubelet of one node."""
+        slot = self.slots.get(name)
+        if slot is not None and slot.alive != alive:
+            slot.alive = alive
+            log.info("node started" if alive else "node stopped", node=name)
+            if alive:
+                self.pods.wake(name)
+
+    # -- nodes ------------------------------------------------------------------------------------------------
+
+    def _slot(self, name: str, fast: bool = False) -> NodeSlot:
+        slot = self.slots.get(name)
+        if slot is None:
+            slot = self.slots[name] = NodeSlot(name, self._following, fast)
+            self._following += 1
+        return slot
+
+    async def _register(self, slot: NodeSlot) -> None:
+        now = self._time.now()
+        body = node_object(slot, self.shape, self.options.name, now)
+        document: JsonObject = {"apiVersion": "v1", "kind": "Node", **body}
+        try:
+            await self._client.request("POST", NODES.path(), None, document)
+        except AlreadyExists:
+            await self._report(slot, node_status(slot, self.shape, now))
+
+    async def _report(self, slot: NodeSlot, status: JsonObject) -> None:
+        path = NODES.path(None, slot.name, "status")
+        with suppress(NotFound):
+            await self._client.request("PATCH", path, None, {"status": status}, PatchType.STRATEGIC)
+
+    async def _unregister(self, slot: NodeSlot) -> None:
+        if slot.fast:
+            return
+        for resource, namespace in ((NODES, None), (LEASES, LEASE_NAMESPACE)):
+            with suppress(ApiError):
+                await self._client.request("DELETE", resource.path(namespace, slot.name))
+
+    async def _follow_nodes(self) -> None:
+        watch = Watch(self._client, NODES, wire.decode_sighting)
+        async with aclosing(watch.events()) as events:
+            async for event in events:
+                if event.object is None:
+                    continue
+                body, event.object.body = event.object.body, None
+                if event.type is EventType.DELETED:
+                    self.slots.pop(event.key, None)
+                elif body is not None:
+                    await self._see_node(event.key, body)
+
+    async def _see_node(self, name: str, body: msgspec.Raw) -> None:
+        node = _nodes.decode(body)
+        annotations = node.metadata.annotations or {}
+        ours = (node.metadata.labels or {}).get(FLEET_LABEL) == self.options.name
+        fast = self.options.adopt_kwok and KWOK_ANNOTATION in annotations
+        if not ours and not fast:
+            self.slots.pop(name, None)
+            return
+        slot = self._slot(name, fast and not ours)
+        self.set_alive(name, annotations.get(STOPPED_ANNOTATION) != "true")
+        ready = next((each for each in node.status.conditions or () if each.type == "Ready"), None)
+        if slot.alive and (ready is None or ready.status != "True"):
+            fresh: JsonObject = {"conditions": conditions(self._time.now())}
+            with suppress(VcrayError):
+                await self._report(slot, fresh)
+
+    # -- leases -----------------------------------------------------------------------------------------------
+
+    async def _renew_leases(self) -> None:
+        """Renew all leases once a period, spread evenly over it."""
+        while True:
+            names = list(self.slots)
+            period = max(self.options.lease_period_s, len(names) / RENEWALS_PER_S)
+            steps = max(1, int(period))
+            for step in range(steps):
+                for name in names[step::steps]:
+                    slot = self.slots.get(name)
+                    if slot is not None and slot.alive:
+                        with suppress(VcrayError):
+                            await self._renew(slot, max(LEASE_SECONDS, int(4 * period)))
+                await self._time.sleep(period / steps)
+
+    async def _renew(self, slot: NodeSlot, duration_s: int) -> None:
+        now = self._time.now()
+        if slot.lease_known:
+            spec: JsonObject = {"renewTime": micro_time(now), "leaseDurationSeconds": duration_s}
+            try:
+                path = LEASES.path(LEASE_NAMESPACE, slot.name)
+                await self._client.request("PATCH", path, None, {"spec": spec}, PatchType.MERGE)
+                return
+            except NotFound:
+                slot.lease_known = False
+        body = {**lease_object(slot, duration_s, now), "apiVersion": LEASES.api_version, "kind": LEASES.kind}
+        with suppress(AlreadyExists):
+            await self._client.request("POST", LEASES.path(LEASE_NAMESPACE), None, body)
+        slot.lease_known = True
+
+
+async def _each(slots: Iterable[NodeSlot], act: Callable[[NodeSlot], Awaitable[None]]) -> None:
+    """Act on all, several at a time."""
+    waiting = iter(slots)
+
+    async def worker() -> None:
+        for slot in waiting:
+            await act(slot)
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(worker() for _ in range(_AT_ONCE)))
+
+
+def _tell(task: asyncio.Task[None]) -> None:
+    """A fault must not pass in silence while nobody awaits the task."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        log.error("a part of the fleet has failed", why=f"{type(error).__name__}: {error}")
