@@ -16,7 +16,7 @@ from vcray.cluster.admission.webhooks import Remarks, Webhooks
 from vcray.cluster.objects.catalog import Catalog, Kind, default_catalog
 from vcray.cluster.objects.review import Review, Stage
 from vcray.cluster.objects.store import Store
-from vcray.cluster.server.certificates import new_authority, server_context, serving_certificate
+from vcray.kube.certificates import new_authority, server_context, serving_certificate
 from vcray.kube.errors import ApiError
 
 AUTHORITY = new_authority()

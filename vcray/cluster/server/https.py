@@ -20,10 +20,10 @@ from vcray.cluster.objects.review import User
 from vcray.cluster.objects.store import Store
 from vcray.cluster.objects.watching import Delivery
 from vcray.cluster.server import rest
-from vcray.cluster.server.certificates import Certificate, new_authority, server_context, serving_certificate
 from vcray.cluster.server.inprocess import MAX_BODY, InProcessTransport
 from vcray.cluster.server.streams import Watch
 from vcray.cluster.server.tokens import ADMIN, Tokens, new_token
+from vcray.kube.certificates import Certificate, new_authority, server_context, serving_certificate
 from vcray.kube.errors import ApiError, TooLarge, status_response
 from vcray.kube.transport import JSON, Response
 

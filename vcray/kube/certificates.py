@@ -1,7 +1,7 @@
-"""The certificates of one embedded cluster: an authority of its own, and the server's certificate signed by it.
+"""The certificates of a server of ours: an authority of its own, and the server's certificate signed by it.
 
-Elliptic keys (P-256), since making one takes a millisecond. Nothing outside the cluster trusts the authority; clients get
-it by the kubeconfig.
+Elliptic keys (P-256), since making one takes a millisecond. Nothing else trusts the authority; clients get it by what
+tells them of the server: a kubeconfig, the `caBundle` of a webhook.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Certificate:
         path.write_bytes(self.key)
 
 
-def new_authority(name: str = "vcray") -> Certificate:
+def new_authority(name: str = "vcray", lifetime: timedelta = LIFETIME) -> Certificate:
     """A self-signed certificate authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = _name(f"{name}-ca")
-    builder = _builder(subject, subject, key.public_key()).add_extension(
+    builder = _builder(subject, subject, key.public_key(), lifetime).add_extension(
         x509.BasicConstraints(ca=True, path_length=None), critical=True
     )
     usage = x509.KeyUsage(
@@ -68,7 +68,9 @@ def new_authority(name: str = "vcray") -> Certificate:
     return _pair(signed.sign(key, hashes.SHA256()), key)
 
 
-def serving_certificate(authority: Certificate, hosts: tuple[str, ...]) -> Certificate:
+def serving_certificate(
+    authority: Certificate, hosts: tuple[str, ...], lifetime: timedelta = LIFETIME
+) -> Certificate:
     """A certificate for a server that is reached as each of `hosts` (names or addresses)."""
     issuer = x509.load_pem_x509_certificate(authority.certificate)
     signer = serialization.load_pem_private_key(authority.key, None)
@@ -77,7 +79,7 @@ def serving_certificate(authority: Certificate, hosts: tuple[str, ...]) -> Certi
     key = ec.generate_private_key(ec.SECP256R1())
     identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
     signed = (
-        _builder(_name(hosts[0]), issuer.subject, key.public_key())
+        _builder(_name(hosts[0]), issuer.subject, key.public_key(), lifetime)
         .add_extension(x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
@@ -91,10 +93,15 @@ def server_context(certificate: Certificate) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
+    present(context, certificate)
+    return context
+
+
+def present(context: ssl.SSLContext, certificate: Certificate) -> None:
+    """Make a server show this certificate from its next connection on."""
     with tempfile.TemporaryDirectory(prefix="vcray-") as folder:
         certificate.write(Path(folder), "serving")
         context.load_cert_chain(Path(folder) / "serving.crt", Path(folder) / "serving.key")
-    return context
 
 
 def _name(common: str) -> x509.Name:
@@ -109,7 +116,7 @@ def _host(host: str) -> x509.GeneralName:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, lifetime: timedelta
 ) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
@@ -119,7 +126,7 @@ def _builder(
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _EARLIER)
-        .not_valid_after(now + LIFETIME)
+        .not_valid_after(now + lifetime)
     )
 
 
