@@ -150,7 +150,7 @@ def test_deletion_takes_the_objects_and_ends_their_watches(store: Store) -> None
     create(store, definition())
     store.create(WIDGETS, "default", widget())
     delivery = Delivery(store.storage)
-    watcher = Watcher(WIDGETS, "", lambda record: True)
+    watcher = Watcher(store.catalog.of(WIDGETS), "", lambda record: True)
     delivery.open(watcher, store.storage.version)
 
     last, gone = store.delete(CUSTOMRESOURCEDEFINITIONS, "", "widgets.example.com")

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from itertools import islice
 
-from vcray.api.resources import Resource
+from vcray.cluster.objects.catalog import Kind
 from vcray.cluster.objects.record import ObjectKey, Record
 from vcray.cluster.objects.selectors import record_test
 from vcray.cluster.objects.storage import Storage
@@ -41,14 +41,14 @@ class ListPage:
     remaining: int
 
 
-def page(storage: Storage, resource: Resource, asked: Selection) -> ListPage:
+def page(storage: Storage, kind: Kind, asked: Selection) -> ListPage:
     """One page of objects in key order. Gone if the page token or version is too old, BadRequest if malformed."""
     version, after = asked.version or storage.version, None
     if asked.token:
         version, after = read_token(asked.token)
-    test = record_test(resource, asked.labels, asked.fields)
+    test = record_test(kind, asked.labels, asked.fields)
     try:
-        found = filter(test, storage.scan_at(resource, version, asked.namespace, after))
+        found = filter(test, storage.scan_at(kind.stored, version, asked.namespace, after))
         records = list(islice(found, asked.limit)) if asked.limit else list(found)
         remaining = sum(1 for _ in found) if asked.limit else 0
     except Gone as error:

@@ -61,9 +61,7 @@ def check_type(resource: Resource, obj: JsonObject) -> None:
             if version != resource.api_version
             else f"{kind} cannot be handled as a {resource.kind}"
         )
-    rest = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind")}
-    obj.clear()
-    obj |= {"apiVersion": version, "kind": kind, **rest}
+    obj["apiVersion"], obj["kind"] = version, kind
 
 
 def check_namespace(resource: Resource, namespace: str, obj: JsonObject) -> None:

@@ -11,14 +11,17 @@ from vcray.cluster.changes.apply import track_update
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.deletion import DeleteOptions, check_preconditions, read_options
 from vcray.cluster.objects.record import Record, dig, entries, integer, section, strings, text
+from vcray.cluster.objects.review import Moved, Steps
 from vcray.cluster.objects.selectors import selector_matches
-from vcray.cluster.objects.store import Store, Write
+from vcray.cluster.objects.store import Store
+from vcray.cluster.objects.verbs import CREATE
+from vcray.cluster.objects.write import Write
 from vcray.kube.errors import BadRequest, TooManyRequests
 
 _BUDGET = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
-def bind(store: Store, namespace: str, name: str, binding: JsonObject, write: Write) -> None:
+def bind(store: Store, namespace: str, name: str, binding: JsonObject, write: Write) -> Steps[None]:
     """Assign a pod to a node. Conflict if it is assigned, gated, being deleted, or is not the pod that is meant."""
     record = store.read(PODS, namespace, name)
     node = text(dig(binding, "target", "name"))
@@ -34,6 +37,11 @@ def bind(store: Store, namespace: str, name: str, binding: JsonObject, write: Wr
     why_not = _cannot_bind(name, old)
     if why_not:
         raise refusals.conflict(PODS, name, why_not, "binding")
+    review = store.verbs.asked(CREATE, PODS, name, None, binding, write)
+    yield from store.verbs.mutated(review)
+    yield from store.verbs.validated(review)
+    if store.storage.get(PODS, namespace, name) is not record:
+        raise Moved
     if write.dry_run:
         return
     pod = record.decode()
@@ -59,12 +67,17 @@ def _cannot_bind(name: str, pod: JsonObject) -> str:
     return ""
 
 
-def evict(store: Store, namespace: str, name: str, eviction: JsonObject) -> None:
+def evict(store: Store, namespace: str, name: str, eviction: JsonObject, write: Write) -> Steps[None]:
     """Delete a pod unless a disruption budget forbids it now (TooManyRequests)."""
     record = store.read(PODS, namespace, name)
     body = eviction.get("deleteOptions")
     options = read_options(body if isinstance(body, dict) else {})
     check_preconditions(record, options)
+    review = store.verbs.asked(CREATE, PODS, name, None, eviction, write)
+    yield from store.verbs.mutated(review)
+    yield from store.verbs.validated(review)
+    if store.storage.get(PODS, namespace, name) is not record:
+        raise Moved
     pod = record.decode()
     spent: list[Record] = []
     if dig(pod, "status", "phase") == "Running":
@@ -74,7 +87,7 @@ def evict(store: Store, namespace: str, name: str, eviction: JsonObject) -> None
                 "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
             )
         spent = [budget for budget in budgets if _needs_room(budget.decode(), pod)]
-    if options.dry_run:
+    if options.dry_run or write.dry_run:
         return
     for budget in spent:
         _spend(store, budget, name)

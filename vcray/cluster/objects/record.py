@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import TypeAlias
 
 import msgspec
@@ -75,25 +76,51 @@ _SELECTABLE: dict[str, tuple[str, ...]] = {
         "spec.schedulerName",
         "spec.restartPolicy",
         "spec.serviceAccountName",
+        "spec.hostNetwork",
         "status.phase",
+        "status.podIP",
+        "status.nominatedNodeName",
     ),
     "events": (
         "involvedObject.kind",
         "involvedObject.namespace",
         "involvedObject.name",
         "involvedObject.uid",
+        "involvedObject.apiVersion",
+        "involvedObject.resourceVersion",
+        "involvedObject.fieldPath",
         "reason",
+        "reportingComponent",
+        "source",
         "type",
     ),
     "nodes": ("spec.unschedulable",),
     "namespaces": ("status.phase",),
     "secrets": ("type",),
+    "services": ("spec.clusterIP", "spec.type"),
+    "replicationcontrollers": ("status.replicas",),
+    "replicasets.apps": ("status.replicas",),
+    "jobs.batch": ("status.successful",),
+    "certificatesigningrequests.certificates.k8s.io": ("spec.signerName",),
+    "resourceslices.resource.k8s.io": ("spec.nodeName", "spec.driver"),
+}
+
+_KEPT: dict[str, tuple[str, ...]] = {
+    "pods": ("spec.nodeName", "spec.schedulerName", "status.phase"),
+    "events": ("involvedObject.kind", "involvedObject.name", "involvedObject.uid", "reason", "type"),
+    "namespaces": ("status.phase",),
 }
 
 
 def selectable_fields(resource: Resource) -> tuple[str, ...]:
     """The field selectors that a resource knows beyond `metadata.name` and `metadata.namespace`."""
-    return _SELECTABLE.get(resource.plural, ()) if not resource.group else ()
+    return _SELECTABLE.get(resource.full_name, ())
+
+
+@cache
+def _kept_fields(resource: Resource) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Those that are often asked for, and so stand decoded beside the bytes: name and path."""
+    return tuple((name, tuple(name.split("."))) for name in _KEPT.get(resource.full_name, ()))
 
 
 def dig(value: JsonValue, *path: str) -> JsonValue:
@@ -136,14 +163,26 @@ def strings(value: JsonValue) -> dict[str, str]:
     )
 
 
-def _field_text(value: JsonValue) -> str:
+def field_text(value: JsonValue) -> str:
+    """A value as field selectors compare it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)
 
 
+@cache
+def head_of(resource: Resource) -> bytes:
+    """The first bytes of every stored object of a resource."""
+    return msgspec.json.encode({"kind": resource.kind, "apiVersion": resource.api_version})[:-1] + b","
+
+
+def _without_type(obj: JsonObject) -> JsonObject:
+    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
+
+
 def make_record(resource: Resource, obj: JsonObject, version: int) -> Record:
     """Freeze an object; its `metadata.resourceVersion` is set to `version`. ValueError if it lacks name or UID."""
+    obj = {"kind": resource.kind, "apiVersion": resource.api_version, **_without_type(obj)}
     metadata = section(obj, "metadata")
     metadata["resourceVersion"] = str(version)
     if not metadata.get("name") or not metadata.get("uid"):
@@ -156,6 +195,6 @@ def make_record(resource: Resource, obj: JsonObject, version: int) -> Record:
         version=version,
         body=msgspec.json.encode(obj),
         labels=strings(metadata.get("labels")),
-        fields={path: _field_text(dig(obj, *path.split("."))) for path in selectable_fields(resource)},
+        fields={name: field_text(dig(obj, *path)) for name, path in _kept_fields(resource)},
         owners=tuple(text(owner.get("uid")) for owner in entries(metadata.get("ownerReferences"))),
     )

@@ -78,16 +78,14 @@ class Store:
 
     def read(self, resource: Resource, namespace: str, name: str) -> Record:
         """One object. NotFound if it is not there."""
-        self.catalog.of(resource)
-        record = self.storage.get(resource, namespace, name)
+        record = self.storage.get(self.catalog.of(resource).stored, namespace, name)
         if record is None:
             raise refusals.not_found(resource, name)
         return record
 
     def list(self, resource: Resource, selection: Selection | None = None) -> ListPage:
         """One page of objects in key order. Gone if the page token or version is too old, BadRequest if malformed."""
-        self.catalog.of(resource)
-        return lists.page(self.storage, resource, selection or Selection())
+        return lists.page(self.storage, self.catalog.of(resource), selection or Selection())
 
     # -- writing ----------------------------------------------------------------------------------------------
 

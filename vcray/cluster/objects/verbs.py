@@ -32,6 +32,7 @@ from vcray.cluster.objects.record import Record, dig, make_record, section, text
 from vcray.cluster.objects.removal import Removal
 from vcray.cluster.objects.review import Gate, Moved, Review, Stage, Steps
 from vcray.cluster.objects.storage import Storage
+from vcray.cluster.objects.versions import decoded, stored
 from vcray.cluster.objects.write import Write
 from vcray.kube.client import PatchType
 from vcray.kube.errors import BadRequest
@@ -96,17 +97,17 @@ class Verbs:
     def _inserted(self, kind: Kind, obj: JsonObject, write: Write) -> Steps[Record]:
         resource = kind.resource
         namespace, name = text(dig(obj, "metadata", "namespace")), text(dig(obj, "metadata", "name"))
-        if self._storage.get(resource, namespace, name) is not None:
+        if self._storage.get(kind.stored, namespace, name) is not None:
             raise refusals.already_exists(resource, name)
         review = self._review(CREATE, resource, None, obj, write)
         yield from self.validated(review)
-        if self._storage.get(resource, namespace, name) is not None:
+        if self._storage.get(kind.stored, namespace, name) is not None:
             raise refusals.already_exists(resource, name)
         self._check_namespace_open(resource, namespace, name)
         if write.dry_run:
             return make_record(resource, obj, self._storage.version)
         self.charge(review)
-        record = self._storage.put(resource, obj)
+        record = self._storage.put(kind.stored, stored(kind, obj))
         self._removal.created(record)
         return record
 
@@ -130,7 +131,7 @@ class Verbs:
         if how == PatchType.APPLY:
             return (yield from self._apply(resource, namespace, name, body, write))
         kind, record = self._target(resource, namespace, name, write.subresource)
-        old = record.decode()
+        old = decoded(kind, record)
         wanted = patched(kind, name, old, body, how)
         check_type(resource, wanted)
         check_namespace(resource, namespace, wanted)
@@ -141,13 +142,13 @@ class Verbs:
         kind = self._catalog.of(resource)
         if subresource and subresource not in resource.subresources:
             raise refusals.no_such_resource()
-        record = self._storage.get(resource, namespace, name)
+        record = self._storage.get(kind.stored, namespace, name)
         if record is None:
             raise refusals.not_found(resource, name)
         return kind, record
 
     def _change(self, kind: Kind, record: Record, wanted: JsonObject, write: Write) -> Steps[Record]:
-        old = record.decode()
+        old = decoded(kind, record)
         new = yield from self._settled(kind, old, wanted, write)
         track_update(kind, old, new, write.manager, write.subresource, self._now())
         return (yield from self._stored(kind, record, old, new, write))
@@ -176,10 +177,10 @@ class Verbs:
             return make_record(kind.resource, new, record.version)
         self.charge(review)
         if is_done(new):
-            return self._removal.remove(record, new)
-        stored = self._storage.put(kind.resource, new)
-        self._removal.changed(stored)
-        return stored
+            return self._removal.remove(record, stored(kind, new))
+        changed = self._storage.put(kind.stored, stored(kind, new))
+        self._removal.changed(changed)
+        return changed
 
     # -- server-side apply ------------------------------------------------------------------------------------
 
@@ -190,7 +191,7 @@ class Verbs:
         if write.subresource and write.subresource not in resource.subresources:
             raise refusals.no_such_resource()
         document = _apply_document(resource, namespace, name, body)
-        record = self._storage.get(resource, namespace, name)
+        record = self._storage.get(kind.stored, namespace, name)
         manager = apply_manager(kind, write.manager, write.subresource)
         if record is None:
             if write.subresource:
@@ -201,7 +202,7 @@ class Verbs:
             write_owners(new, owners)
             return (yield from self._inserted(kind, new, write))
         check_identity(record, document, must_name_version=False)
-        old = record.decode()
+        old = decoded(kind, record)
         merged, owners = applied(kind, old, document, manager, self._now(), write.force)
         new = yield from self._settled(kind, old, merged, write)
         write_owners(new, owners)
@@ -213,18 +214,18 @@ class Verbs:
         self, resource: Resource, namespace: str, name: str, options: DeleteOptions, write: Write
     ) -> Steps[tuple[Record, bool]]:
         """Delete an object, or mark it if it has to wait; returns its last version and whether it is gone."""
-        _, record = self._target(resource, namespace, name, "")
+        kind, record = self._target(resource, namespace, name, "")
         check_preconditions(record, options)
-        review = self._review(DELETE, resource, record.decode(), None, write)
+        review = self._review(DELETE, resource, decoded(kind, record), None, write)
         yield from self.mutated(review)
         yield from self.validated(review)
-        if self._storage.get(resource, namespace, name) is not record:
+        if self._storage.get(kind.stored, namespace, name) is not record:
             raise Moved
         if options.dry_run or write.dry_run:
             return record, False
         self.charge(review)
         last = self._removal.delete(record, options)
-        present = self._storage.get(resource, namespace, name)
+        present = self._storage.get(kind.stored, namespace, name)
         return last, present is None or present.uid != record.uid
 
     # -- reviews ----------------------------------------------------------------------------------------------
@@ -233,13 +234,25 @@ class Verbs:
         self, operation: str, resource: Resource, old: JsonObject | None, obj: JsonObject | None, write: Write
     ) -> Review:
         metadata = section(obj or old or {}, "metadata")
+        return self.asked(operation, resource, text(metadata.get("name")), old, obj, write)
+
+    def asked(
+        self,
+        operation: str,
+        resource: Resource,
+        name: str,
+        old: JsonObject | None,
+        obj: JsonObject | None,
+        write: Write,
+    ) -> Review:
+        """The question about one write of the object `name`; `obj` may be another kind's, as the body of a subresource is."""
+        namespace = text(section(obj or old or {}, "metadata").get("namespace"))
         return Review(
             stage=Stage.MUTATE,
             operation=operation,
             resource=resource,
-            namespace=text(metadata.get("namespace"))
-            or (text(metadata.get("name")) if resource == NAMESPACES else ""),
-            name=text(metadata.get("name")),
+            namespace=name if resource == NAMESPACES else namespace,
+            name=name,
             obj=obj,
             old=old,
             options=write.options,

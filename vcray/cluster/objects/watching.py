@@ -14,9 +14,12 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from vcray.api.meta import JsonObject
 from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, Resource
-from vcray.cluster.objects.record import Change, ObjectKey, Record, StoredEvent, section
+from vcray.cluster.objects.catalog import Kind
+from vcray.cluster.objects.record import Change, ObjectKey, Record, StoredEvent, make_record
 from vcray.cluster.objects.storage import Storage
+from vcray.cluster.objects.versions import shown
 
 
 def line(change: str, body: bytes) -> bytes:
@@ -24,13 +27,12 @@ def line(change: str, body: bytes) -> bytes:
     return b'{"type":"%s","object":%s}' % (change.encode(), body)
 
 
-def bookmark(resource: Resource, version: int) -> bytes:
-    """A line that tells only how far the watch has come."""
-    body = {
-        "kind": resource.kind,
-        "apiVersion": resource.api_version,
-        "metadata": {"resourceVersion": str(version), "creationTimestamp": None},
-    }
+def bookmark(resource: Resource, version: int, last_initial: bool = False) -> bytes:
+    """A line that tells only how far the watch has come; `last_initial` ends the objects that were there before."""
+    metadata: JsonObject = {"resourceVersion": str(version)}
+    if last_initial:
+        metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+    body: JsonObject = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
     return line("BOOKMARK", msgspec.json.encode(body))
 
 
@@ -41,8 +43,9 @@ def _nothing() -> None:
 class Watcher:
     """One open watch: which changes it sees, and the queue of its lines (None ends it)."""
 
-    def __init__(self, resource: Resource, namespace: str, test: Callable[[Record], bool]) -> None:
-        self.resource = resource
+    def __init__(self, kind: Kind, namespace: str, test: Callable[[Record], bool]) -> None:
+        self.kind = kind
+        self.resource = kind.stored
         self._namespace = namespace
         self._test = test
         self.queue: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -62,13 +65,12 @@ class Watcher:
         record, previous = event.record, event.previous
         saw = previous is not None and self._sees(previous)
         if event.change is Change.DELETED:
-            return line("DELETED", record.body) if saw else None
+            return line("DELETED", shown(self.kind, record)) if saw else None
         if self._sees(record):
-            return line("MODIFIED" if saw else "ADDED", record.body)
+            return line("MODIFIED" if saw else "ADDED", shown(self.kind, record))
         if saw and previous is not None:
-            last = previous.decode()
-            section(last, "metadata")["resourceVersion"] = str(record.version)
-            return line("DELETED", msgspec.json.encode(last))
+            last = make_record(previous.resource, previous.decode(), record.version)
+            return line("DELETED", shown(self.kind, last))
         return None
 
 
@@ -107,7 +109,7 @@ class Delivery:
             return
         self.close(watcher)
         if with_bookmark and not watcher.withheld and not watcher.pending:
-            watcher.queue.put_nowait(bookmark(watcher.resource, self._storage.version))
+            watcher.queue.put_nowait(bookmark(watcher.kind.resource, self._storage.version))
         watcher.queue.put_nowait(None)
 
     def end_all(self) -> None:
@@ -130,7 +132,7 @@ class Delivery:
         """Send every idle watcher a bookmark; one that has lines on the way gets none, so none runs ahead."""
         for watcher in self.watchers():
             if not watcher.withheld and not watcher.pending:
-                watcher.queue.put_nowait(bookmark(watcher.resource, self._storage.version))
+                watcher.queue.put_nowait(bookmark(watcher.kind.resource, self._storage.version))
 
     def idle(self) -> bool:
         """True if no change is on its way to a watcher; withheld ones do not count."""

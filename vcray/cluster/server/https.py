@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aiohttp import web
@@ -19,12 +20,13 @@ from vcray.clock import Clock
 from vcray.cluster.objects.review import User
 from vcray.cluster.objects.store import Store
 from vcray.cluster.objects.watching import Delivery
-from vcray.cluster.server import rest
+from vcray.cluster.server.answers import refusal
+from vcray.cluster.server.api import Api
 from vcray.cluster.server.inprocess import MAX_BODY, InProcessTransport
-from vcray.cluster.server.streams import Watch
-from vcray.cluster.server.tokens import ADMIN, Tokens, new_token
+from vcray.cluster.server.requests import Request
+from vcray.cluster.server.tokens import ADMIN, ANONYMOUS, Tokens, new_token
 from vcray.kube.certificates import Certificate, new_authority, server_context, serving_certificate
-from vcray.kube.errors import ApiError, TooLarge, status_response
+from vcray.kube.errors import ApiError, TooLarge
 from vcray.kube.transport import JSON, Response
 
 UNAUTHORIZED = ApiError("Unauthorized", code=401, reason="Unauthorized")
@@ -34,6 +36,7 @@ OPEN_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 _KEEP_ALIVE_S = 600.0
 _LONGEST_LINE = 1 << 20  # a label selector may be long
 _GRACE_S = 1.0
+_HEADERS = {"Cache-Control": "no-cache, private"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,8 @@ class EmbeddedServer:
         self.admin_token = next(iter(users))
         self._tokens = Tokens(users)
         self._delivery = Delivery(self.store.storage)
-        self.transport = InProcessTransport(self.store)
+        self.api = Api(self.store)
+        self.transport = InProcessTransport(self.store, api=self.api)
         authority, serving = _certificates(options)
         self.ca = authority.certificate
         self._tls = server_context(serving)
@@ -97,6 +101,7 @@ class EmbeddedServer:
             self._server, self._options.host, self._options.port, ssl=self._tls, backlog=1024
         )
         self._port = self._listener.sockets[0].getsockname()[1]
+        self.api.address = f"{self._options.host}:{self._port}"
 
     async def stop(self) -> None:
         """End all watches in order, let running requests finish shortly, close every connection. Safe to call twice."""
@@ -122,30 +127,39 @@ class EmbeddedServer:
 
     # -- requests ---------------------------------------------------------------------------------------------
 
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        path, query = request.path, dict(request.query)
-        user = self._tokens.user_of(request.headers.get("Authorization", ""))
-        if user is None and path not in OPEN_PATHS:
-            return _plain(status_response(UNAUTHORIZED))
-        if request.method == "GET" and query.get("watch") in ("1", "true"):
-            return await self._watch(request, path, query)
+    async def _handle(self, incoming: web.BaseRequest) -> web.StreamResponse:
+        headers = incoming.headers
+        user = self._tokens.user_of(headers.get("Authorization", ""))
+        request = Request(
+            incoming.method,
+            incoming.path,
+            dict(incoming.query),
+            None,
+            headers.get("Content-Type", JSON),
+            headers.get("Accept", ""),
+            headers.get("User-Agent", ""),
+            user or ANONYMOUS,
+            headers.get("If-None-Match", ""),
+        )
+        if user is None and request.path not in OPEN_PATHS:
+            return self._plain(refusal(request, UNAUTHORIZED))
+        if request.watches:
+            return await self._watch(incoming, request)
         try:
-            body = await _body(request)
+            request = replace(request, body=await _body(incoming))
         except ApiError as error:
-            return _plain(status_response(error))
-        agent = request.headers.get("User-Agent", "").partition("/")[0]
-        kind = request.headers.get("Content-Type", JSON)
-        return _plain(rest.handle(self.store, request.method, path, query, body, kind, agent or "unknown"))
+            return self._plain(refusal(request, error))
+        return self._plain(await self.api.respond(request))
 
-    async def _watch(self, request: web.BaseRequest, path: str, query: dict[str, str]) -> web.StreamResponse:
+    async def _watch(self, incoming: web.BaseRequest, request: Request) -> web.StreamResponse:
         try:
-            watch = Watch(self.store, self._delivery, path, query)
+            watch = self.api.watch(request, self._delivery)
         except ApiError as error:
-            return _plain(status_response(error))
+            return self._plain(refusal(request, error))
         answer = web.StreamResponse(headers={"Content-Type": JSON})
         answer.enable_chunked_encoding()
         try:
-            await answer.prepare(request)
+            await answer.prepare(incoming)
             async for item in watch.lines():
                 await answer.write(item + b"\n")
             await answer.write_eof()
@@ -154,6 +168,11 @@ class EmbeddedServer:
         finally:
             watch.close()
         return answer
+
+    @staticmethod
+    def _plain(response: Response) -> web.Response:
+        headers = {**_HEADERS, "Audit-Id": str(uuid.uuid4()), **response.headers}
+        return web.Response(status=response.status, body=response.body, headers=headers)
 
 
 async def _body(request: web.BaseRequest) -> bytes | None:
@@ -167,10 +186,6 @@ async def _body(request: web.BaseRequest) -> bytes | None:
             raise TooLarge(f"Request entity too large: limit is {MAX_BODY}")
         parts.append(part)
     return b"".join(parts) or None
-
-
-def _plain(response: Response) -> web.Response:
-    return web.Response(status=response.status, body=response.body, headers=dict(response.headers))
 
 
 def _certificates(options: ServerOptions) -> tuple[Certificate, Certificate]:

@@ -7,10 +7,11 @@ from collections.abc import AsyncGenerator
 from vcray.api.resources import Resource
 from vcray.cluster.objects.store import Store
 from vcray.cluster.objects.watching import Delivery
-from vcray.cluster.server import rest
-from vcray.cluster.server.streams import Watch
+from vcray.cluster.server.answers import refusal
+from vcray.cluster.server.api import Api
+from vcray.cluster.server.requests import Request
 from vcray.errors import Problem, Unreachable
-from vcray.kube.errors import TooLarge, status_response
+from vcray.kube.errors import TooLarge
 from vcray.kube.transport import JSON, Query, Response
 
 MAX_BODY = 3 * 1024 * 1024
@@ -21,11 +22,19 @@ class InProcessTransport:
     """A `Transport` onto a store. Several transports may share one store; each has watches and delivery of its own.
 
     `shuffle_seed` shuffles the order in which watchers are served. `user_agent` is the field manager of requests that
-    name none. `available = False` makes every request fail as if the server were not there.
+    name none; `api` is that of a server which asks webhooks, by default nobody is asked. `available = False` makes every request fail as if the server were not there.
     """
 
-    def __init__(self, store: Store, *, shuffle_seed: int | None = None, user_agent: str = "vcray") -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        shuffle_seed: int | None = None,
+        user_agent: str = "vcray",
+        api: Api | None = None,
+    ) -> None:
         self.store = store
+        self._api = api or Api(store)
         self.delivery = Delivery(store.storage, shuffle_seed)
         self.available = True
         self.requests = 0
@@ -63,15 +72,16 @@ class InProcessTransport:
         """Answer at once, without giving up control to the event loop."""
         self._require_available()
         self.requests += 1
+        asked = Request(method, path, query or {}, body, content_type, agent=self._user_agent)
         if body is not None and len(body) > MAX_BODY:
-            return status_response(TooLarge(f"Request entity too large: limit is {MAX_BODY}"))
-        return rest.handle(self.store, method, path, query or {}, body, content_type, self._user_agent)
+            return refusal(asked, TooLarge(f"Request entity too large: limit is {MAX_BODY}"))
+        return await self._api.respond(asked)
 
     async def stream(self, path: str, query: Query | None = None) -> AsyncGenerator[bytes, None]:
         """The lines of a watch until it is closed, disconnected, or its timeoutSeconds are over."""
         self._require_available()
-        watch = Watch(self.store, self.delivery, path, query or {})
-        async for item in watch.lines():
+        asked = Request("GET", path, {"watch": "true", **(query or {})}, agent=self._user_agent)
+        async for item in self._api.watch(asked, self.delivery).lines():
             yield item
 
     async def close(self) -> None:

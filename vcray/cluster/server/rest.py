@@ -1,212 +1,278 @@
-"""The API server's paths and verbs on a `Store`: one request in, one response out, no I/O.
-
-The in-process transport calls it directly, the HTTPS server of the embedded cluster will stand on the same function.
-"""
+"""The verbs on resource paths: one request in, a generator of reviews, one response out, no I/O."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
 
 import msgspec
-import yaml
 
-from vcray.api.meta import JsonObject, JsonValue
-from vcray.api.resources import PODS, Resource
-from vcray.cluster.objects import placing, refusals
-from vcray.cluster.objects.deletion import DeleteOptions, read_options
+from vcray.api.meta import JsonObject
+from vcray.cluster.objects import refusals
+from vcray.cluster.objects.lists import Selection
 from vcray.cluster.objects.record import Record
-from vcray.cluster.objects.store import ListPage, Selection, Store, Write
+from vcray.cluster.objects.review import Steps
+from vcray.cluster.objects.selectors import required_field
+from vcray.cluster.objects.store import Store
+from vcray.cluster.objects.versions import shown
+from vcray.cluster.objects.write import Write
+from vcray.cluster.server.answers import json_answer, list_body, raw_answer, success, warning_header
+from vcray.cluster.server.bodies import YAML, media_type, read_body, read_object
+from vcray.cluster.server.options import (
+    check_list_options,
+    check_version,
+    delete_options,
+    told_delete,
+    write_of,
+)
+from vcray.cluster.server.paths import Target
+from vcray.cluster.server.requests import Request, number
 from vcray.kube.client import PatchType
-from vcray.kube.errors import ApiError, BadRequest, Invalid, MethodNotAllowed, status_response
-from vcray.kube.transport import Query, Response
+from vcray.kube.errors import ApiError, BadRequest, MethodNotAllowed, NotFound, ResourceMissing
+from vcray.kube.transport import Response
 
-VERSION: JsonObject = {"major": "1", "minor": "36", "gitVersion": "v1.36.1", "platform": "vcray/embedded"}
-_JSON_HEADERS = {"content-type": "application/json"}
+Answer: TypeAlias = Steps[Response]
+Subresource: TypeAlias = Callable[[Store, Target, Request], Answer]
 
+_CREATED_BY_UPDATE = frozenset(
+    {
+        "runtimeclasses.node.k8s.io",
+        "roles.rbac.authorization.k8s.io",
+        "rolebindings.rbac.authorization.k8s.io",
+        "clusterroles.rbac.authorization.k8s.io",
+        "clusterrolebindings.rbac.authorization.k8s.io",
+        "leases.coordination.k8s.io",
+        "limitranges",
+        "events",
+        "events.events.k8s.io",
+        "services",
+        "endpoints",
+    }
+)
+"""Resources that a PUT creates where there is nothing to replace."""
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a path points at; an empty name means the whole collection."""
-
-    resource: Resource
-    namespace: str
-    name: str
-    subresource: str
-
-
-def parse(store: Store, path: str) -> Target:
-    """The target of a resource path. ResourceMissing for any other path."""
-    parts = [part for part in path.split("/") if part]
-    if parts[:1] == ["api"] and len(parts) >= 3:
-        group, version, rest = "", parts[1], parts[2:]
-    elif parts[:1] == ["apis"] and len(parts) >= 4:
-        group, version, rest = parts[1], parts[2], parts[3:]
-    else:
-        raise refusals.no_such_resource()
-    namespace = ""
-    if rest[0] == "namespaces" and len(rest) >= 3 and rest[2] not in ("status", "finalize"):
-        namespace, rest = rest[1], rest[2:]
-    resource = store.catalog.at(group, version, rest[0]).resource
-    if len(rest) > 3 or (namespace and not resource.namespaced):
-        raise refusals.no_such_resource()
-    name, subresource = (*rest[1:], "", "")[:2]
-    if name and resource.namespaced and not namespace:
-        raise refusals.no_such_resource()
-    return Target(resource, namespace, name, subresource)
-
-
-def selection(target: Target, query: Query) -> Selection:
-    """What a list or watch query asks for."""
-    version = query.get("resourceVersion", "")
-    fields = query.get("fieldSelector", "")
-    if target.name:
-        fields = ",".join(filter(None, (fields, f"metadata.name={target.name}")))
-    return Selection(
-        namespace=target.namespace,
-        labels=query.get("labelSelector", ""),
-        fields=fields,
-        limit=_number(query, "limit") or 0,
-        token=query.get("continue", ""),
-        version=int(version) if version.isdigit() and query.get("resourceVersionMatch") == "Exact" else None,
-    )
+_RETURNED_WHEN_DELETED = frozenset(
+    {
+        "pods",
+        "namespaces",
+        "services",
+        "serviceaccounts",
+        "persistentvolumes",
+        "persistentvolumeclaims",
+        "podtemplates",
+        "resourcequotas",
+        "resourceclaims.resource.k8s.io",
+        "resourceclaimtemplates.resource.k8s.io",
+        "resourceslices.resource.k8s.io",
+        "deviceclasses.resource.k8s.io",
+        "csidrivers.storage.k8s.io",
+        "csinodes.storage.k8s.io",
+        "storageclasses.storage.k8s.io",
+        "volumeattachments.storage.k8s.io",
+        "volumeattributesclasses.storage.k8s.io",
+    }
+)
+"""Resources whose delete answers with the object, not with a Status."""
 
 
-def _number(query: Query, name: str) -> int | None:
-    value = query.get(name, "")
-    if value and not value.isdigit():
-        raise BadRequest(f'strconv.ParseUint: parsing "{value}": invalid syntax')
-    return int(value) if value else None
+def encoded(obj: JsonObject) -> bytes:
+    """JSON."""
+    return msgspec.json.encode(obj)
 
 
-def handle(
-    store: Store, method: str, path: str, query: Query, body: bytes | None, content_type: str, user_agent: str
-) -> Response:
-    """Answer one request; refusals become Status answers."""
-    try:
-        return _dispatch(store, method, path, query, body, content_type, user_agent)
-    except ApiError as error:
-        return status_response(error)
+def no_such_subresource() -> ResourceMissing:
+    """404 within a group that is served."""
+    return refusals.no_such_resource()
 
 
-def _dispatch(
-    store: Store, method: str, path: str, query: Query, body: bytes | None, content_type: str, user_agent: str
-) -> Response:
-    if method == "GET" and path in ("/readyz", "/livez", "/healthz"):
-        return Response(200, b"ok", {"content-type": "text/plain"})
-    if method == "GET" and path == "/version":
-        return _answer(200, VERSION)
-    target = parse(store, path)
-    write = _write(query, target, user_agent)
-    match method:
-        case "GET" if target.name:
-            return _raw(200, store.read(target.resource, target.namespace, target.name))
+def not_allowed() -> MethodNotAllowed:
+    """405."""
+    return MethodNotAllowed("the server does not allow this method on the requested resource")
+
+
+def answer(store: Store, target: Target, request: Request) -> Answer:
+    """Answer a request for a resource. Raises ApiError."""
+    name = target.name
+    match request.method:
+        case "GET" if name:
+            return _get(store, target, request)
         case "GET":
-            page = store.list(target.resource, selection(target, query))
-            return Response(200, _list_body(target.resource, page), _JSON_HEADERS)
+            return _list(store, target, request)
+        case "POST" if not name:
+            return _create(store, target, request)
+        case "PUT" if name:
+            return _update(store, target, request)
+        case "PATCH" if name:
+            return _patch(store, target, request)
+        case "DELETE" if name and not target.subresource:
+            return _delete(store, target, request)
+        case "DELETE" if not name:
+            return _delete_collection(store, target, request)
+        case "PUT" | "PATCH" if target.kind.custom:
+            raise BadRequest("name must be provided")
+    raise not_allowed()
+
+
+def verb_of(request: Request, target: Target) -> str:
+    """The verb of a request in the words of discovery and of authorization."""
+    match request.method:
+        case "GET" | "HEAD":
+            return "get" if target.name else "list"
         case "POST":
-            return _post(store, target, _decode(body, content_type), write)
-        case "PUT" if target.name:
-            wanted = _decode(body, content_type)
-            return _raw(200, store.update(target.resource, target.namespace, target.name, wanted, write))
-        case "PATCH" if target.name:
-            return _patch(store, target, body, content_type, write, query)
+            return "create"
+        case "PUT":
+            return "update"
+        case "PATCH":
+            return "patch"
         case "DELETE":
-            return _delete(store, target, query, _decode(body, content_type) if body else {})
-    raise MethodNotAllowed("the server does not allow this method on the requested resource")
+            return "delete" if target.name else "deletecollection"
+    return request.method.lower()
 
 
-def _write(query: Query, target: Target, user_agent: str) -> Write:
-    return Write(
-        manager=query.get("fieldManager") or user_agent,
-        dry_run=query.get("dryRun") == "All",
-        force=query.get("force") == "true",
-        subresource=target.subresource,
-    )
+# -- reading --------------------------------------------------------------------------------------------------
 
 
-def _post(store: Store, target: Target, obj: JsonObject, write: Write) -> Response:
-    if not target.name:
-        return _raw(201, store.create(target.resource, target.namespace, obj, write))
-    if target.resource == PODS and target.subresource == "binding":
-        placing.bind(store, target.namespace, target.name, obj, write)
-        return _answer(201, _success(201))
-    if target.resource == PODS and target.subresource == "eviction":
-        placing.evict(store, target.namespace, target.name, obj)
-        return _answer(201, _success(201))
-    raise MethodNotAllowed("the server does not allow this method on the requested resource")
+def _get(store: Store, target: Target, request: Request) -> Answer:
+    yield from ()
+    asked = check_version(request.query.get("resourceVersion", ""))
+    if asked is not None:
+        check_reached(store, asked)
+    record = store.read(target.resource, target.namespace, target.name)
+    return of_record(target, request, 200, record)
 
 
-def _patch(
-    store: Store, target: Target, body: bytes | None, content_type: str, write: Write, query: Query
+def _list(store: Store, target: Target, request: Request) -> Answer:
+    yield from ()
+    page = store.list(target.resource, list_selection(store, target, request))
+    return raw_answer(request, 200, list_body(target.kind, page))
+
+
+def check_reached(store: Store, version: int) -> None:
+    """Refuse (504) a version that is still to come, as a server does that waited for it in vain."""
+    if version > store.storage.version:
+        message = f"Too large resource version: {version}, current: {store.storage.version}"
+        causes: JsonObject = {
+            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+        }
+        raise ApiError(f"Timeout: {message}", code=504, reason="Timeout", details=causes, retry_after=1)
+
+
+def list_selection(store: Store, target: Target, request: Request) -> Selection:
+    """What a list asks for. Raises BadRequest, Invalid, and 504 for a version that is still to come."""
+    query = request.query
+    check_list_options(query, watch=False)
+    token, limit = query.get("continue", ""), number(query, "limit") or 0
+    asked, version = check_version(query.get("resourceVersion", "")), None
+    if asked is not None:
+        if token:
+            raise BadRequest("specifying resource version is not allowed when using continue")
+        check_reached(store, asked)
+        if query.get("resourceVersionMatch") == "Exact" or (limit and not query.get("resourceVersionMatch")):
+            version = asked
+    return replace(selectors_of(target, request), limit=limit, token=token, version=version)
+
+
+def selectors_of(target: Target, request: Request) -> Selection:
+    """Namespace and selectors of a list or a watch; a path with a name narrows it to that name."""
+    fields = request.query.get("fieldSelector", "")
+    if target.name:
+        named = required_field(fields, "metadata.name")
+        if named and named != target.name:
+            raise BadRequest("field selector and name do not match")
+        fields = fields if named else ",".join(filter(None, (fields, f"metadata.name={target.name}")))
+    return Selection(target.namespace, request.query.get("labelSelector", ""), fields)
+
+
+# -- writing --------------------------------------------------------------------------------------------------
+
+
+def _create(store: Store, target: Target, request: Request) -> Answer:
+    write = write_of(request, "CreateOptions", "")
+    obj = read_object(request.body, request.content_type, target.kind)
+    record = yield from store.verbs.create(target.resource, target.namespace, obj, write)
+    return of_record(target, request, 201, record, write)
+
+
+def _update(store: Store, target: Target, request: Request) -> Answer:
+    write = write_of(request, "UpdateOptions", target.subresource)
+    obj = read_object(request.body, request.content_type, target.kind)
+    resource, namespace, name = target.resource, target.namespace, target.name
+    try:
+        record = yield from store.verbs.update(resource, namespace, name, obj, write)
+    except NotFound:
+        present = store.storage.get(target.kind.stored, namespace, name)
+        if present is not None or target.subresource or resource.full_name not in _CREATED_BY_UPDATE:
+            raise
+        record = yield from store.verbs.create(resource, namespace, obj, write)
+        return of_record(target, request, 201, record, write)
+    return of_record(target, request, 200, record, write)
+
+
+def _patch(store: Store, target: Target, request: Request) -> Answer:
+    how = media_type(request.content_type)
+    write = write_of(request, "PatchOptions", target.subresource, how)
+    patch = read_body(request.body, YAML if how == PatchType.APPLY else "", target.resource.kind)
+    present = store.storage.get(target.kind.stored, target.namespace, target.name)
+    new = how == PatchType.APPLY and present is None
+    verb = store.verbs.patch(target.resource, target.namespace, target.name, patch, how, write)
+    record = yield from verb
+    return of_record(target, request, 201 if new else 200, record, write)
+
+
+def of_record(
+    target: Target, request: Request, status: int, record: Record, write: Write | None = None
 ) -> Response:
-    how = content_type.partition(";")[0].strip()
-    if how == PatchType.APPLY and not query.get("fieldManager"):
-        raise Invalid(
-            'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch'
-        )
-    patch = _decode_any(body, how)
-    new = how == PatchType.APPLY and store.storage.get(target.resource, target.namespace, target.name) is None
-    record = store.patch(target.resource, target.namespace, target.name, patch, how, write)
-    return _raw(201 if new else 200, record)
+    """The answer with one object, with the warnings that came up."""
+    response = raw_answer(request, status, shown(target.kind, record))
+    warnings = [*write.warnings] if write is not None else []
+    if target.kind.version is not None and target.kind.version.warning:
+        warnings.insert(0, target.kind.version.warning)
+    return with_warnings(response, warnings)
 
 
-def _delete(store: Store, target: Target, query: Query, body: JsonObject) -> Response:
-    options = read_options(body, query.get("gracePeriodSeconds", ""), query.get("propagationPolicy", ""))
-    if not target.name:
-        return _delete_collection(store, target, query, options)
-    last, gone = store.delete(target.resource, target.namespace, target.name, options)
-    if not gone or target.resource == PODS:
-        return _raw(200, last)
-    details: JsonObject = {"name": target.name, "kind": target.resource.plural, "uid": last.uid}
-    if target.resource.group:
-        details["group"] = target.resource.group
-    return _answer(200, {**_success(0), "details": details})
+def with_warnings(response: Response, warnings: list[str]) -> Response:
+    """The same answer with a Warning header, if there is anything to tell."""
+    if not warnings:
+        return response
+    return Response(response.status, response.body, {**response.headers, "warning": warning_header(warnings)})
 
 
-def _delete_collection(store: Store, target: Target, query: Query, options: DeleteOptions) -> Response:
-    page = store.list(target.resource, selection(target, query))
+# -- deleting -------------------------------------------------------------------------------------------------
+
+
+def _delete_body(request: Request) -> JsonObject:
+    if not request.body:
+        return {}
+    decoded = read_body(request.body, request.content_type, "DeleteOptions")
+    return decoded if isinstance(decoded, dict) else {}
+
+
+def _delete(store: Store, target: Target, request: Request) -> Answer:
+    body = _delete_body(request)
+    options = delete_options(request, body)
+    write = told_delete(body, options, request.user)
+    resource = target.resource
+    verb = store.verbs.delete(resource, target.namespace, target.name, options, write)
+    last, gone = yield from verb
+    if not gone or resource.full_name in _RETURNED_WHEN_DELETED:
+        status = 202 if not gone and body.get("orphanDependents") is False else 200
+        return with_warnings(of_record(target, request, status, last), write.warnings)
+    details: JsonObject = {"name": target.name}
+    if resource.group:
+        details["group"] = resource.group
+    details |= {"kind": resource.plural, "uid": last.uid}
+    return with_warnings(json_answer(request, 200, success(details=details)), write.warnings)
+
+
+def _delete_collection(store: Store, target: Target, request: Request) -> Answer:
+    body = _delete_body(request)
+    options = delete_options(request, body)
+    write = told_delete(body, options, request.user)
+    page = store.list(target.resource, list_selection(store, target, request))
     for record in page.records:
         present = store.storage.get(record.resource, record.namespace, record.name)
         if present is not None and present.uid == record.uid:
-            store.delete(record.resource, record.namespace, record.name, options)
-    return Response(200, _list_body(target.resource, page), _JSON_HEADERS)
-
-
-def _success(code: int) -> JsonObject:
-    status: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-    return {**status, "code": code} if code else status
-
-
-def _decode_any(body: bytes | None, content_type: str) -> JsonValue:
-    try:
-        if "yaml" in content_type:
-            loaded: JsonValue = yaml.safe_load(body or b"")
-            return loaded
-        decoded: JsonValue = msgspec.json.decode(body or b"")
-    except (msgspec.DecodeError, yaml.YAMLError) as error:
-        raise BadRequest(f"the object provided is unrecognized: {error}") from error
-    return decoded
-
-
-def _decode(body: bytes | None, content_type: str) -> JsonObject:
-    decoded = _decode_any(body, content_type)
-    if not isinstance(decoded, dict):
-        raise BadRequest("the object provided is unrecognized (must be of type object)")
-    return decoded
-
-
-def _answer(status: int, body: JsonObject) -> Response:
-    return Response(status, msgspec.json.encode(body), _JSON_HEADERS)
-
-
-def _raw(status: int, record: Record) -> Response:
-    return Response(status, record.body, _JSON_HEADERS)
-
-
-def _list_body(resource: Resource, page: ListPage) -> bytes:
-    metadata: dict[str, JsonValue] = {"resourceVersion": str(page.version)}
-    if page.token:
-        metadata |= {"continue": page.token, "remainingItemCount": page.remaining}
-    head = {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": metadata}
-    items = b",".join(record.body for record in page.records)
-    return msgspec.json.encode(head)[:-1] + b',"items":[' + items + b"]}"
+            verb = store.verbs.delete(target.resource, record.namespace, record.name, options, write)
+            yield from verb
+    return with_warnings(raw_answer(request, 200, list_body(target.kind, page)), write.warnings)

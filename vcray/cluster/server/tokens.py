@@ -12,6 +12,7 @@ from vcray.cluster.objects.review import User
 AUTHENTICATED = "system:authenticated"
 MASTERS = "system:masters"
 
+ANONYMOUS = User("system:anonymous", "", ("system:unauthenticated",))
 ADMIN = User("admin", "admin", (MASTERS, AUTHENTICATED))
 
 

@@ -1,0 +1,105 @@
+"""Bodies of answers: objects, lists, Status objects, warnings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import msgspec
+
+from vcray.api.meta import JsonObject, JsonValue
+from vcray.cluster.objects.catalog import Kind
+from vcray.cluster.objects.lists import ListPage
+from vcray.cluster.objects.versions import item
+from vcray.cluster.server.paths import UnknownPath
+from vcray.cluster.server.requests import JSON, Request
+from vcray.kube.errors import ApiError
+from vcray.kube.transport import Response
+
+_SPEAKING = frozenset({"NotFound", "MethodNotAllowed", "Forbidden", "Timeout"})
+"""Refusals whose Status has `details` even when there are none."""
+_DETAILS = ("name", "group", "kind", "uid", "causes", "retryAfterSeconds")
+
+
+def json_answer(request: Request, status: int, obj: JsonObject) -> Response:
+    """An answer with one JSON object."""
+    return raw_answer(request, status, msgspec.json.encode(obj))
+
+
+def raw_answer(request: Request, status: int, body: bytes) -> Response:
+    """The same from bytes; indented for clients in front of which somebody sits."""
+    return Response(status, indented(body) if request.pretty else body, {"content-type": JSON})
+
+
+def text_answer(status: int, body: str) -> Response:
+    """An answer in plain text."""
+    headers = {"content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff"}
+    return Response(status, body.encode(), headers)
+
+
+def indented(body: bytes) -> bytes:
+    """JSON with two spaces a level, as Go indents it."""
+    return json.dumps(json.loads(body), indent=2, ensure_ascii=False).encode()
+
+
+def refusal(request: Request, error: ApiError) -> Response:
+    """The Status answer of a refusal; plain text for a path that nobody serves."""
+    if isinstance(error, UnknownPath):
+        return text_answer(404, "404 page not found\n")
+    answer = raw_answer(request, error.code, msgspec.json.encode(status_of(error)))
+    headers = dict(answer.headers)
+    if error.code == 403:
+        headers["x-content-type-options"] = "nosniff"
+    if error.retry_after is not None:
+        headers["retry-after"] = str(int(error.retry_after))
+    return Response(error.code, answer.body, headers)
+
+
+def status_of(error: ApiError) -> JsonObject:
+    """The Status object of a refusal, its fields in the order of a real server's."""
+    status = error.to_status()
+    details: JsonObject = {key: error.details[key] for key in _DETAILS if key in error.details}
+    if error.retry_after is not None:
+        details["retryAfterSeconds"] = int(error.retry_after)
+    status.pop("details", None)
+    if not error.reason:
+        status.pop("reason")
+    code = status.pop("code")
+    if details or error.reason in _SPEAKING:
+        status["details"] = details
+    return {**status, "code": code}
+
+
+def success(code: int = 0, details: JsonObject | None = None) -> JsonObject:
+    """A Status that says that all went well."""
+    status: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    if details:
+        status["details"] = details
+    return {**status, "code": code} if code else status
+
+
+def list_metadata(page: ListPage) -> JsonObject:
+    """The metadata of a list answer."""
+    metadata: dict[str, JsonValue] = {"resourceVersion": str(page.version)}
+    if page.token:
+        metadata["continue"] = page.token
+        if page.remaining >= 0:
+            metadata["remainingItemCount"] = page.remaining
+    return metadata
+
+
+def list_body(kind: Kind, page: ListPage) -> bytes:
+    """The JSON of a list."""
+    name = kind.version.list_kind if kind.version else kind.resource.list_kind
+    head = {"kind": name, "apiVersion": kind.resource.api_version, "metadata": list_metadata(page)}
+    items = b",".join([item(kind, record) for record in page.records])
+    return msgspec.json.encode(head)[:-1] + b',"items":[' + items + b"]}"
+
+
+def warning_header(warnings: Iterable[str]) -> str:
+    """The Warning header of an answer: one value for each text, none twice."""
+    return ", ".join(f'299 - "{_quoted(text)}"' for text in dict.fromkeys(warnings))
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")

@@ -1,0 +1,138 @@
+"""The whole API of one server: from any request to its answer, whichever way they travel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vcray.api.meta import JsonObject
+from vcray.cluster.objects.review import Reviewer, driven
+from vcray.cluster.objects.store import Store
+from vcray.cluster.objects.watching import Delivery
+from vcray.cluster.server import rest
+from vcray.cluster.server.answers import json_answer, raw_answer, refusal, text_answer
+from vcray.cluster.server.discovery import Discovery, etag
+from vcray.cluster.server.health import PROBES, VERSION, probe
+from vcray.cluster.server.paths import Target, parse, unknown_path
+from vcray.cluster.server.requests import NotAcceptable, Request
+from vcray.cluster.server.streams import Watch
+from vcray.cluster.server.subresources import SUBRESOURCES
+from vcray.kube.errors import ApiError
+from vcray.kube.transport import Response
+
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_DISCOVERY_FORMS = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+
+
+class Api:
+    """Answers requests on one store. `address` is what clients are told to reach it by; `reviewer` asks the webhooks."""
+
+    def __init__(self, store: Store, address: str = "", reviewer: Reviewer | None = None) -> None:
+        self.store = store
+        self.address = address
+        self.reviewer = reviewer
+        self.ready = True
+        self.discovery = Discovery(store.catalog)
+        self.subresources: Mapping[tuple[str, str], rest.Subresource] = SUBRESOURCES
+
+    async def respond(self, request: Request) -> Response:
+        """The answer to a request that is no watch; refusals become Status answers."""
+        try:
+            found = self._document(request)
+            if found is not None:
+                return found
+            target = parse(self.store.catalog, request.path)
+            return await driven(lambda: self._resource(target, request), self.reviewer)
+        except ApiError as error:
+            return refusal(request, error)
+
+    def watch(self, request: Request, delivery: Delivery) -> Watch:
+        """Open a watch. Raises ApiError."""
+        target = parse(self.store.catalog, request.path)
+        self._check_verb("watch", target)
+        return Watch(self.store, delivery, target, request)
+
+    # -- resources ----------------------------------------------------------------------------------------------
+
+    def _resource(self, target: Target, request: Request) -> rest.Answer:
+        special = self.subresources.get((target.resource.full_name, target.subresource))
+        if special is not None:
+            return special(self.store, target, request)
+        self._check_verb(rest.verb_of(request, target), target)
+        return rest.answer(self.store, target, request)
+
+    def _check_verb(self, verb: str, target: Target) -> None:
+        if not target.subresource:
+            allowed: tuple[object, ...] = target.kind.verbs
+        elif target.subresource in target.resource.subresources:
+            row = target.kind.subkinds.get(target.subresource)
+            listed = row.get("verbs") if row else None
+            allowed = tuple(listed) if isinstance(listed, list) else ("get", "patch", "update")
+        else:
+            raise rest.no_such_subresource()
+        if verb not in allowed:
+            raise rest.not_allowed()
+
+    # -- documents ----------------------------------------------------------------------------------------------
+
+    def _document(self, request: Request) -> Response | None:
+        """The answer of a path that is no resource; None if it may be one."""
+        parts = [part for part in request.path.split("/") if part]
+        first = parts[0] if parts else ""
+        if first in PROBES:
+            told = probe(request.path, "verbose" in request.query, self.ready)
+            if told is None:
+                raise unknown_path()
+            return text_answer(*told)
+        if first in ("api", "apis") and len(parts) <= (2 if first == "api" else 3):
+            return self._discovery(request, parts)
+        if first == "version" and len(parts) == 1:
+            return raw_answer(_pretty(request), 200, rest.encoded(VERSION))
+        if not parts:
+            paths = sorted([*self.discovery.paths(), "/healthz", "/livez", "/metrics", "/readyz", "/version"])
+            return json_answer(_pretty(request), 200, {"paths": [*paths]})
+        return None
+
+    def _discovery(self, request: Request, parts: list[str]) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            raise rest.not_allowed()
+        found: JsonObject | None
+        if len(parts) == 1:
+            return self._root(request, core=parts[0] == "api")
+        if parts[0] == "api":
+            found = self.discovery.resources("", parts[1])
+        elif len(parts) == 2:
+            found = self.discovery.group(parts[1])
+        else:
+            found = self.discovery.resources(parts[1], parts[2])
+        if found is None:
+            versions = self.discovery.groups().get(parts[1] if parts[0] == "apis" else "")
+            raise rest.no_such_subresource() if versions else unknown_path()
+        return json_answer(request, 200, found)
+
+    def _root(self, request: Request, core: bool) -> Response:
+        for form in request.accept.split(","):
+            wanted = {part.strip() for part in form.split(";")}
+            if "as=APIGroupDiscoveryList" in wanted and "v=v2" in wanted and "application/json" in wanted:
+                return self._aggregated(request, core)
+            if form.strip() in ("", "*/*", "application/*") or (
+                "application/json" in wanted and not any(part.startswith("as=") for part in wanted)
+            ):
+                break
+        else:
+            raise NotAcceptable(f"only the following media types are accepted: {_DISCOVERY_FORMS}")
+        return json_answer(
+            request, 200, self.discovery.core(self.address) if core else self.discovery.group_list()
+        )
+
+    def _aggregated(self, request: Request, core: bool) -> Response:
+        body = rest.encoded(self.discovery.aggregated(core))
+        tag = etag(body)
+        headers = {"content-type": _AGGREGATED, "etag": tag, "vary": "Accept", "cache-control": "public"}
+        if request.match == tag:
+            return Response(304, b"", headers)
+        return Response(200, raw_answer(request, 200, body).body, headers)
+
+
+def _pretty(request: Request) -> Request:
+    """The same request from somebody who wants to read the answer."""
+    return Request(request.method, request.path, {**request.query, "pretty": "true"})

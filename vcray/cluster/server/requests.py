@@ -1,0 +1,64 @@
+"""One request as the server's rules see it, whichever way it came."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vcray.cluster.objects.review import User
+from vcray.kube.errors import ApiError, BadRequest
+
+JSON = "application/json"
+YAML = "application/yaml"
+
+PRETTY_AGENTS = ("curl", "Wget", "Mozilla/5.0")
+"""Clients in front of which somebody sits: their answers are indented."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request: `query` holds the first value of each parameter, `agent` the whole User-Agent header."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    content_type: str = JSON
+    accept: str = ""
+    agent: str = ""
+    user: User = field(default_factory=User)
+    match: str = ""
+    """The If-None-Match header."""
+
+    @property
+    def pretty(self) -> bool:
+        """Whether JSON is to be indented."""
+        asked = self.query.get("pretty", "")
+        return asked in ("1", "true") if asked else self.agent.startswith(PRETTY_AGENTS)
+
+    def flag(self, name: str) -> bool:
+        """A boolean parameter as Go reads one: empty means true where it is present."""
+        value = self.query.get(name)
+        return value is not None and value not in ("0", "false", "f", "F", "False", "FALSE")
+
+    @property
+    def watches(self) -> bool:
+        """Whether it asks for a stream of changes."""
+        return self.method == "GET" and (self.flag("watch") or "/watch/" in self.path[:40])
+
+
+class NotAcceptable(ApiError):
+    """406: no representation that the client accepts."""
+
+    code, reason = 406, "NotAcceptable"
+
+
+def number(query: Mapping[str, str], name: str) -> int | None:
+    """A whole number of the query; None without one. BadRequest if it is none."""
+    value = query.get(name, "")
+    if not value:
+        return None
+    try:
+        return int(value)
+    except ValueError as error:
+        raise BadRequest(f'strconv.ParseInt: parsing "{value}": invalid syntax') from error
