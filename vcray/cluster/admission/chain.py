@@ -69,11 +69,11 @@ class Admission:
             if isinstance(template, dict):
                 default_pod_spec(template)
 
-    def check(self, kind: Kind, obj: JsonObject) -> None:
+    def check(self, kind: Kind, obj: JsonObject, old: JsonObject | None = None) -> None:
         """Validate custom objects against their schema, pods and pod templates for what they need. Raises Invalid."""
         causes: list[str] = []
         if kind.schema is not None:
-            causes = validate(obj, kind.schema)
+            causes = validate(obj, kind.schema, old)
         elif kind.resource == PODS:
             causes = missing_in_pod_spec(section(obj, "spec"), "spec")
         elif kind.resource in _WITH_TEMPLATE:
@@ -120,7 +120,7 @@ class Admission:
         """Refuse a change that breaks the schema or the rules of the kind. Raises Invalid."""
         if kind.resource == PODS:
             check_pod_update(old, obj)
-        self.check(kind, obj)
+        self.check(kind, obj, old)
         if kind.resource == CUSTOMRESOURCEDEFINITIONS:
             check_definition(obj, old)
 

@@ -1,7 +1,7 @@
 """Checking an object against the schema of its CRD, in the words of a Kubernetes API server.
 
 Covers what structural schemas use: types, required fields, enums, bounds, lengths, patterns, formats, list sizes and
-unique list keys, quantities, and the rules that `rules.py` understands.
+unique list keys, quantities, and the rules that `rules.py` judges.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.cluster.schema.rules import broken_rules
+from vcray.cluster.schema.rules import rule_errors
 
 _NOWHERE = '<nil>: Invalid value: "": '
 """How the server opens an error that it cannot lay at one field's door."""
@@ -20,12 +20,12 @@ _NOWHERE = '<nil>: Invalid value: "": '
 _INT_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
 
-def validate(obj: JsonObject, schema: JsonObject) -> list[str]:
-    """All field errors of an object, in the order of the server; empty if it is valid."""
+def validate(obj: JsonObject, schema: JsonObject, old: JsonObject | None = None) -> list[str]:
+    """All field errors of an object, in the order of the server; empty if it is valid. `old` is what it was, if it was."""
     errors: list[str] = []
     parts = {key: part for key, part in obj.items() if key not in ("apiVersion", "kind", "metadata")}
     _check(parts, {**schema, "required": _required(schema, obj)}, "", errors)
-    return errors
+    return errors + rule_errors(obj, schema, old, errors)
 
 
 def _required(schema: JsonObject, obj: JsonObject) -> list[JsonValue]:
@@ -181,11 +181,6 @@ def _check_object(value: JsonObject, schema: JsonObject, path: str, errors: list
     errors += [f"{_under(path, name)}: Required value" for name in names if name not in value]
     for name, item in value.items():
         _check(item, known.get(name, extra), _under(path, name), errors)
-    _check_rules(value, schema, path, errors)
-
-
-def _check_rules(value: JsonObject, schema: JsonObject, path: str, errors: list[str]) -> None:
-    errors += [f"{path}: Invalid value: {message}" for message in broken_rules(value, schema)]
 
 
 def _under(path: str, name: str) -> str:

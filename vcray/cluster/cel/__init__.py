@@ -1,0 +1,1 @@
+"""The Common Expression Language as a Kubernetes API server speaks it: CRD rules, match conditions, admission policies."""
