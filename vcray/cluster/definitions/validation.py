@@ -15,6 +15,7 @@ from vcray.cluster.definitions.schemas import default_faults, schema_faults
 from vcray.cluster.definitions.selectable import selectable_faults
 from vcray.cluster.definitions.status import is_true
 from vcray.cluster.definitions.structural import structural_faults
+from vcray.cluster.schema.rules import has_rules
 
 APPROVAL = "api-approved.kubernetes.io"
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
@@ -123,7 +124,14 @@ def _schema(schema: JsonObject, version: JsonObject, path: str, faults: Faults) 
         faults.forbidden(f"{path}.nullable", "nullable cannot be true at the root")
     found = structural_faults(schema, path)
     faults.found += found or default_faults(schema, path)
-    faults.found += schema_faults(schema, path)
+    beyond = schema_faults(schema, path)
+    faults.found += beyond
+    if not found and not beyond and has_rules(schema):
+        from vcray.cluster.cel.definitions import (
+            rule_faults,
+        )  # the expression library is loaded when it is needed
+
+        faults.found += rule_faults(schema, path)
 
 
 def _root_with_status(schema: JsonObject, path: str, faults: Faults) -> None:

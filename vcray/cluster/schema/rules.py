@@ -87,14 +87,15 @@ def _level_of(schema: JsonObject) -> _Level | None:
     return kept[1]
 
 
-def _has_rules(schema: JsonValue) -> bool:
+def has_rules(schema: JsonValue) -> bool:
+    """Whether a schema has rules anywhere."""
     if isinstance(schema, dict):
-        return bool(schema.get(_RULES)) or any(_has_rules(part) for part in schema.values())
-    return isinstance(schema, list) and any(_has_rules(part) for part in schema)
+        return bool(schema.get(_RULES)) or any(has_rules(part) for part in schema.values())
+    return isinstance(schema, list) and any(has_rules(part) for part in schema)
 
 
 def _read(schema: JsonValue) -> _Level | None:
-    if not isinstance(schema, dict) or not _has_rules(schema):
+    if not isinstance(schema, dict) or not has_rules(schema):
         return None
     from vcray.cluster.cel.rules import rule_of
     from vcray.cluster.cel.values import converter
