@@ -113,8 +113,8 @@ class Timers(Generic[K]):
 class WorkQueue(Generic[K]):
     """Calls `work` for each key that was added, over `workers` tasks.
 
-    Refusals of the API server and outages are tried again later; any other exception is a fault and ends the worker
-    that met it, so `work` should raise nothing else. `failures` counts refusals for statistics.
+    Refusals of the API server and outages are tried again later; any other exception is a fault, is told with its traceback
+    and costs only its key a long wait. `failures` counts both for statistics.
     """
 
     def __init__(self, name: str, time: Time, work: Work[K], workers: int = 4) -> None:
@@ -207,6 +207,11 @@ class WorkQueue(Generic[K]):
             if count == TOLD_AFTER and not isinstance(error, Conflict):
                 log.warning("cannot finish, trying on", queue=self.name, key=str(key), why=str(error))
             self.add_after(key, min(FIRST_RETRY_S * 2 ** (count - 1), LAST_RETRY_S))
+            return
+        except Exception:
+            self.failures += 1
+            log.exception("a turn has failed; it is tried again in a while", queue=self.name, key=str(key))
+            self.add_after(key, LAST_RETRY_S)
             return
         if self._failed:
             self._failed.pop(key, None)

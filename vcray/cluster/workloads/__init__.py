@@ -1,0 +1,9 @@
+"""Controllers of Kubernetes' own workloads on any API server: Jobs, ReplicaSets, Deployments and what surrounds them.
+
+`Workloads` is all of it. Below: `informers` and `base` are what a controller stands on, `selection` and `podcontrol` what they do
+to pods; each controller is a module, `job` a package.
+"""
+
+from vcray.cluster.workloads.manager import Workloads, WorkloadStatistics
+
+__all__ = ["WorkloadStatistics", "Workloads"]

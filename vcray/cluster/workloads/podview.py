@@ -1,0 +1,183 @@
+"""A pod as workload controllers see it: its labels and owners, its phase and conditions, how its containers ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+from msgspec import Struct
+
+from vcray.api.meta import JsonObject
+from vcray.cluster.workloads.informers import Head
+
+_OURS = frozenset({"ReplicaSet", "ReplicationController", "Job", "StatefulSet", "DaemonSet"})
+_GROUPS = ("v1", "apps/v1", "batch/v1")
+
+
+class _View(Struct, frozen=True, rename="camel", gc=False):
+    """Options of all structs here."""
+
+
+class OwnerRef(_View, frozen=True):
+    """One owner."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class PodHead(_View, frozen=True):
+    """A pod's metadata."""
+
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: tuple[OwnerRef, ...] | None = None
+    finalizers: tuple[str, ...] | None = None
+
+
+class PodSpecView(_View, frozen=True):
+    """What controllers ask of a spec."""
+
+    node_name: str = ""
+
+
+class Condition(_View, frozen=True):
+    """One condition."""
+
+    type: str = ""
+    status: str = ""
+    reason: str | None = None
+    last_transition_time: datetime | None = None
+
+
+class Terminated(_View, frozen=True):
+    """How a container ended."""
+
+    exit_code: int = 0
+    finished_at: datetime | None = None
+
+
+class ContainerState(_View, frozen=True):
+    """Only ends matter."""
+
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(_View, frozen=True):
+    """One container's state."""
+
+    name: str = ""
+    restart_count: int = 0
+    state: ContainerState | None = None
+
+
+class PodStatusView(_View, frozen=True):
+    """A pod's status."""
+
+    phase: str = ""
+    start_time: datetime | None = None
+    conditions: tuple[Condition, ...] | None = None
+    container_statuses: tuple[ContainerStatus, ...] | None = None
+    init_container_statuses: tuple[ContainerStatus, ...] | None = None
+
+
+class PodView(_View, frozen=True):
+    """A pod."""
+
+    metadata: PodHead = PodHead()
+    spec: PodSpecView = PodSpecView()
+    status: PodStatusView = PodStatusView()
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Its labels."""
+        return self.metadata.labels or {}
+
+    @property
+    def controller(self) -> OwnerRef | None:
+        """Its controller."""
+        return next((each for each in self.metadata.owner_references or () if each.controller), None)
+
+    @property
+    def deleting(self) -> bool:
+        """Whether it has been deleted and not yet gone."""
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has succeeded or failed."""
+        return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def active(self) -> bool:
+        """Neither finished nor being deleted."""
+        return not self.finished and not self.deleting
+
+    def condition(self, kind: str) -> Condition | None:
+        """Its condition of a kind."""
+        return next((each for each in self.status.conditions or () if each.type == kind), None)
+
+    @property
+    def ready(self) -> bool:
+        """Whether its condition Ready holds."""
+        found = self.condition("Ready")
+        return found is not None and found.status == "True"
+
+    def available_at(self, min_ready_s: int) -> float | None:
+        """When it counts as available, in seconds since the epoch; None while it is not ready."""
+        found = self.condition("Ready")
+        if found is None or found.status != "True":
+            return None
+        if not min_ready_s or found.last_transition_time is None:
+            return 0.0
+        return found.last_transition_time.timestamp() + min_ready_s
+
+    @property
+    def restarts(self) -> int:
+        """How often its containers were started again, the most of them."""
+        return max((each.restart_count for each in self.container_statuses()), default=0)
+
+    def container_statuses(self) -> Iterable[ContainerStatus]:
+        """All statuses, init containers first."""
+        yield from self.status.init_container_statuses or ()
+        yield from self.status.container_statuses or ()
+
+
+_pods = msgspec.json.Decoder(PodView)
+
+
+def read_pod(raw: msgspec.Raw) -> PodView | None:
+    """The view of a pod that has no controller, or one of Kubernetes' own; None for others."""
+    pod = _pods.decode(raw)
+    owner = pod.controller
+    if owner is not None and (owner.kind not in _OURS or owner.api_version not in _GROUPS):
+        return None
+    return pod
+
+
+def view_of(obj: JsonObject) -> PodView:
+    """The view of a pod from the answer of a write."""
+    return msgspec.convert(obj, PodView)
+
+
+def pod_head(pod: PodView) -> Head:
+    """Where a pod stands."""
+    owner = pod.controller
+    version = pod.metadata.resource_version
+    return Head(
+        pod.metadata.namespace,
+        pod.metadata.name,
+        pod.metadata.uid,
+        int(version) if version.isdigit() else 0,
+        owner.uid if owner else "",
+    )
