@@ -12,47 +12,24 @@ import signal
 import socket
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
-from vcray.actors.binder import Binder
 from vcray.actors.conf_file import ConfFile
 from vcray.actors.conf_file import read as read_conf
-from vcray.actors.coordinator import Coordinator, policy_from
+from vcray.actors.coordinator import policy_from
+from vcray.actors.deployment import ADMISSION, CONTROLLERS, COORDINATOR, SCHEDULER, components
 from vcray.actors.local_runtime import ActiveTransport, Activity, LocalRuntime
 from vcray.actors.messages import Accepted, Reconfigure, Round, RoundDone
 from vcray.actors.metrics_server import MetricsServer
-from vcray.actors.reconciler import ControllerHost
+from vcray.actors.parts import Facts, Place, build
 from vcray.actors.runtime import Handle, Time
-from vcray.actors.shards import RouterActor, ShardActor, sources
-from vcray.actors.status_writer import StatusWriter
 from vcray.actors.supervisor import Supervisor
 from vcray.actors.timekeeping import WallTime
-from vcray.actors.watcher import AnyWatch, Watcher
-from vcray.api.resources import (
-    NAMESPACES,
-    NODES,
-    PERSISTENTVOLUMECLAIMS,
-    PODGROUPS,
-    PODS,
-    PRIORITYCLASSES,
-    QUEUES,
-    REPLICASETS,
-    REPLICATIONCONTROLLERS,
-    SERVICES,
-    STATEFULSETS,
-    STORAGECLASSES,
-    Resource,
-)
-from vcray.cache.merge import Merge
-from vcray.cache.shard import CacheShard, Router
+from vcray.api.resources import QUEUES
 from vcray.config.scheduler import DEFAULT_CONF
 from vcray.config.settings import Settings
-from vcray.controllers.base import Controller
-from vcray.controllers.garbage import GarbageController
-from vcray.controllers.job.controller import JobController
-from vcray.controllers.podgroup import PodGroupController
-from vcray.controllers.queue import QueueController, initial_queues
+from vcray.controllers.queue import initial_queues
 from vcray.core.decisions import Decisions
 from vcray.errors import ConfigError, Problem, ServerError, VcrayError
 from vcray.kube.auth import load as load_transport
@@ -61,40 +38,15 @@ from vcray.kube.errors import NOT_INSTALLED, AlreadyExists, ResourceMissing
 from vcray.kube.events import EventRecorder, Involved
 from vcray.kube.lease import Leadership
 from vcray.kube.transport import Transport
-from vcray.kube.watch import watch_nodes, watch_objects, watch_pods
 from vcray.log import get_logger
 from vcray.metrics import Metrics
 from vcray.registry import discover
+from vcray.sim.remote import RemoteWorld
 from vcray.sim.world import World
 
+__all__ = ["CONTROLLERS", "SCHEDULER", "ControlPlane", "in_process", "on_server", "run"]
+
 log = get_logger("app")
-
-PATIENCE_S = 1.0
-"""How long something must be unschedulable before it is told: Volcano's period."""
-
-CLUSTER_RESOURCES: tuple[Resource, ...] = (
-    PODGROUPS,
-    QUEUES,
-    PRIORITYCLASSES,
-    PERSISTENTVOLUMECLAIMS,
-    STORAGECLASSES,
-    NAMESPACES,
-    SERVICES,
-    REPLICASETS,
-    REPLICATIONCONTROLLERS,
-    STATEFULSETS,
-)
-"""What the scheduler reads besides pods and nodes."""
-
-SCHEDULER, CONTROLLERS = "scheduler", "controllers"
-
-
-@dataclass(slots=True)
-class _Half:
-    """One component: its runtime and what must be stopped with it."""
-
-    runtime: LocalRuntime
-    client: KubeClient
 
 
 class ControlPlane:
@@ -115,63 +67,68 @@ class ControlPlane:
         self.activity = activity or Activity()
         self.metrics = Metrics()
         self._transport = ActiveTransport(transport, self.activity)
-        self._manual = manual
         self._frames = frames
         self._registry = discover()
-        self._conf = DEFAULT_CONF if scheduler_conf is None else scheduler_conf
-        self.policy = policy_from(self._conf, self._registry)
+        self._facts = Facts(self.settings, DEFAULT_CONF if scheduler_conf is None else scheduler_conf, manual)
+        self.policy = policy_from(self._facts.scheduler_conf, self._registry)
         for problem in self.policy.problems:
             self.metrics.config_problems.labels(code=problem.code).inc()
-        self._halves: dict[str, _Half] = {}
+        self._halves: dict[str, LocalRuntime] = {}
 
     # -- life -------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Create the queues that must exist, then start both halves."""
-        await self.ensure_queues()
-        await self.start_component(CONTROLLERS)
-        await self.start_component(SCHEDULER)
+        """Start every component, and create the queues that must exist before any but admission acts."""
+        first, *others = components(self.settings)
+        if first != ADMISSION:
+            await self.ensure_queues()
+        await self.start_component(first)
+        if first == ADMISSION:
+            await self.ensure_queues()
+        for name in others:
+            await self.start_component(name)
 
     async def stop(self) -> None:
-        """Stop both halves; nothing is lost, since all truth is in the API server."""
+        """Stop all components; nothing is lost, since all truth is in the API server."""
         for name in list(self._halves):
             await self.stop_component(name)
 
     async def start_component(self, name: str) -> None:
-        """Start `scheduler` or `controllers`; it knows only what the API server tells."""
+        """Start `scheduler`, `controllers` or `admission`; it knows only what the API server tells."""
         runtime = LocalRuntime(self.time, self._frames, self.activity)
-        client = KubeClient(self._transport, f"vcray-{name}", sleep=self.time.sleep)
-        self._halves[name] = _Half(runtime, client)
-        await (self._start_scheduler if name == SCHEDULER else self._start_controllers)(runtime, client)
+        self._halves[name] = runtime
+        place = Place(self._facts, runtime, self._transport, self.metrics, self._registry, runtime.handle)
+        for part in components(self.settings)[name]:
+            await build(place, part)
 
     async def stop_component(self, name: str) -> None:
-        """Stop a half without a word, as a crash would."""
-        await self._halves.pop(name).runtime.stop()
+        """Stop a component without a word, as a crash would."""
+        await self._halves.pop(name).stop()
 
     def handles(self) -> list[Handle]:
         """All running actors."""
-        return [handle for half in self._halves.values() for handle in half.runtime.handles()]
+        return [handle for each in self._halves.values() for handle in each.handles()]
 
     async def round(self) -> Decisions:
         """One whole round now, its writes done; the scheduler must run in manual mode."""
-        half = self._halves.get(SCHEDULER)
-        if half is None:
+        runtime = self._halves.get(SCHEDULER)
+        if runtime is None:
             return Decisions(0)
-        answer = await half.runtime.handle("coordinator").ask(Round())
+        answer = await runtime.handle(COORDINATOR).ask(Round())
         assert isinstance(answer, RoundDone)
         return answer.decisions
 
     async def reconfigure(self, text: str) -> Accepted:
         """Put a new configuration in force, or keep the last good one."""
-        answer = await self._halves[SCHEDULER].runtime.handle("coordinator").ask(Reconfigure(text))
+        answer = await self._halves[SCHEDULER].handle(COORDINATOR).ask(Reconfigure(text))
         assert isinstance(answer, Accepted)
         if answer.in_force:
-            self._conf = text
+            self._facts = replace(self._facts, scheduler_conf=text)
         return answer
 
     async def tell(self, problems: Sequence[str]) -> None:
         """Say on the root queue what is wrong with the configuration."""
-        recorder = EventRecorder(self._halves[SCHEDULER].client, self.settings.scheduler_names[0], self.time)
+        recorder = EventRecorder(self._client(), self.settings.scheduler_names[0], self.time)
         about = Involved(QUEUES.api_version, QUEUES.kind, "", "root")
         for problem in problems:
             with contextlib.suppress(VcrayError):
@@ -179,7 +136,7 @@ class ControlPlane:
 
     async def ensure_queues(self) -> None:
         """Create `root` and the default queue where they are missing."""
-        client = KubeClient(self._transport, "vcray-scheduler", sleep=self.time.sleep)
+        client = self._client()
         for queue in initial_queues(self.settings.default_queue):
             try:
                 await client.create(QUEUES, None, queue)
@@ -188,68 +145,8 @@ class ControlPlane:
             except ResourceMissing as error:
                 raise ServerError(Problem("VC0404", self._transport.address, NOT_INSTALLED)) from error
 
-    # -- wiring -----------------------------------------------------------------------------------------------
-
-    async def _start_scheduler(self, runtime: LocalRuntime, client: KubeClient) -> None:
-        settings, pools = self.settings, self.settings.pools
-        events = EventRecorder(client, settings.scheduler_names[0], self.time)
-        writer = StatusWriter(client, events, self.time, settings.scheduler_names[0])
-        binder = await runtime.spawn("binder", lambda: Binder(client, writer, self.time, self.metrics))
-        resources = (PODS, NODES, *CLUSTER_RESOURCES)
-        waits_for = sources((each.full_name for each in resources), pools)
-        policy = policy_from(self._conf, self._registry)
-
-        def coordinator() -> Coordinator:
-            return Coordinator(
-                Merge(),
-                policy,
-                self._registry,
-                binder,
-                self.time,
-                self.metrics,
-                waits_for,
-                settings.seed,
-                settings.scorers,
-                settings.coalesce_ms / 1000,
-                self._manual,
-                0.0 if self._manual else PATIENCE_S,
-            )
-
-        head = await runtime.spawn("coordinator", coordinator, mailbox=4096)
-        shards = [
-            await runtime.spawn(
-                f"cache-{index}" if index < pools else "cache-cluster",
-                _shard(index, settings.scheduler_names, head),
-            )
-            for index in range(pools + 1)
-        ]
-        router = await runtime.spawn("router", lambda: RouterActor(Router(pools), shards))
-        for resource in resources:
-            self._watch(runtime, _structs(client, resource), router)
-
-    async def _start_controllers(self, runtime: LocalRuntime, client: KubeClient) -> None:
-        settings = self.settings
-        events = EventRecorder(client, "vc-controller-manager", self.time)
-        controllers: tuple[Controller, ...] = (
-            JobController(),
-            GarbageController(),
-            PodGroupController(settings.scheduler_names),
-            QueueController(),
-        )
-        host = ControllerHost(controllers, client, events, self.time, self.metrics)
-        handle = await runtime.spawn("controllers", lambda: host, mailbox=4096)
-        for resource in host.watched:
-            self._watch(runtime, watch_objects(client, resource), handle)
-
-    def _watch(self, runtime: LocalRuntime, watch: AnyWatch, target: Handle) -> None:
-        runtime.background(f"watch {watch.resource.full_name}", Watcher(watch, (target,), self.metrics).run)
-
-
-def _structs(client: KubeClient, resource: Resource) -> AnyWatch:
-    """Pods and nodes as structs with the fields that the scheduler reads, all else as JSON."""
-    if resource == PODS:
-        return watch_pods(client)
-    return watch_nodes(client) if resource == NODES else watch_objects(client, resource)
+    def _client(self) -> KubeClient:
+        return KubeClient(self._transport, "vcray-scheduler", sleep=self.time.sleep)
 
 
 def in_process(order: int = 0, settings: Settings | None = None, frames: bool = False) -> World:
@@ -261,8 +158,13 @@ def in_process(order: int = 0, settings: Settings | None = None, frames: bool = 
     return World(make, order)
 
 
-def _shard(index: int, scheduler_names: Sequence[str], coordinator: Handle) -> Callable[[], ShardActor]:
-    return lambda: ShardActor(CacheShard(index, scheduler_names), coordinator)
+def on_server(transport: Transport, settings: Settings | None = None) -> Callable[[int], RemoteWorld]:
+    """Scenarios on a server beside us, one after the other: each order gives a world, to be used once."""
+
+    def make(transport: Transport, scheduler_conf: str, time: Time, activity: Activity) -> ControlPlane:
+        return ControlPlane(transport, settings, scheduler_conf, time, activity, manual=True)
+
+    return lambda order: RemoteWorld(make, transport, order)
 
 
 async def run(

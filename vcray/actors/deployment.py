@@ -1,0 +1,88 @@
+"""Which actors share a process: a table, never a code path.
+
+A part is one actor with what feeds it (`vcray.actors.parts` builds it); a host is one process with some parts. Which hosts
+are opened anew when one is lost follows from who holds what: whoever sends rows to a lost cache, or holds rows that a lost
+cache sent, begins again from the API server; so does the binder when its coordinator is lost, since what it still had to do
+was decided by somebody who is no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from vcray.config.settings import Settings
+
+Layout: TypeAlias = Literal["small", "standard", "huge"]
+
+BINDER: Final = "binder"
+COORDINATOR: Final = "coordinator"
+ROUTER: Final = "router"
+CONTROLLERS: Final = "controllers"
+ADMISSION: Final = "admission"
+CLUSTER: Final = "cache-cluster"
+
+SCHEDULER: Final = "scheduler"
+"""A component: the parts that make decisions and carry them out."""
+
+INTEGRATIONS: Final = "integrations"
+"""Host of the integrations' actors; it has none yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostPlan:
+    """One process. `parts` in the order of their start; `reopens`: hosts that are opened anew, in this order, when it is
+    lost."""
+
+    name: str
+    parts: tuple[str, ...]
+    reopens: tuple[str, ...]
+
+
+def pool(index: int) -> str:
+    """The part that holds one node pool's rows (and, in layout huge, scores them)."""
+    return f"cache-{index}"
+
+
+def components(settings: Settings) -> Mapping[str, tuple[str, ...]]:
+    """Component -> its parts, both in order of their start: what can be stopped and started by itself in one process.
+
+    Admission comes first: webhooks that a killed process left registered refuse all writes until somebody serves them."""
+    first = {ADMISSION: (ADMISSION,)} if settings.admission else {}
+    scheduler = (BINDER, COORDINATOR, *_pools(settings), CLUSTER, ROUTER)
+    return first | {CONTROLLERS: (CONTROLLERS,), SCHEDULER: scheduler}
+
+
+def plan(layout: Layout, settings: Settings) -> tuple[HostPlan, ...]:
+    """The hosts of a layout, in order of their start."""
+    admission = (ADMISSION,) if settings.admission else ()
+    pools = _pools(settings)
+    if layout == "small":
+        parts = (*admission, CONTROLLERS, BINDER, COORDINATOR, *pools, CLUSTER, ROUTER)
+        return (HostPlan("vcray", parts, ("vcray",)),)
+    beside = (
+        HostPlan(CONTROLLERS, (CONTROLLERS,), (CONTROLLERS,)),
+        HostPlan(INTEGRATIONS, (), (INTEGRATIONS,)),
+        HostPlan(ADMISSION, admission, (ADMISSION,)),
+    )
+    binder = HostPlan(BINDER, (BINDER,), (BINDER,))
+    if layout == "standard":
+        whole = (BINDER, SCHEDULER)
+        return (binder, HostPlan(SCHEDULER, (COORDINATOR, *pools, CLUSTER, ROUTER), whole), *beside)
+    chain = (BINDER, *pools, SCHEDULER)
+    return (
+        binder,
+        *(HostPlan(each, (each,), chain) for each in pools),
+        HostPlan(SCHEDULER, (COORDINATOR, CLUSTER, ROUTER), chain),
+        *beside,
+    )
+
+
+def homes(hosts: tuple[HostPlan, ...]) -> dict[str, str]:
+    """Part -> the host that it is in."""
+    return {part: host.name for host in hosts for part in host.parts}
+
+
+def _pools(settings: Settings) -> tuple[str, ...]:
+    return tuple(pool(index) for index in range(settings.pools))

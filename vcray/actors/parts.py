@@ -1,0 +1,206 @@
+"""How each part of a control plane is built, from plain data alone, so that any process can build it.
+
+`Facts` cross processes; a `Place` is one process's surroundings: its runtime, its connection, its metrics, and a way to
+reach parts that are elsewhere. A builder starts one part with the watches that feed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from vcray.actors.admission import AdmissionActor, AdmissionOptions
+from vcray.actors.admission_view import WATCHED
+from vcray.actors.binder import Binder
+from vcray.actors.coordinator import Coordinator, policy_from
+from vcray.actors.deployment import ADMISSION, BINDER, CLUSTER, CONTROLLERS, COORDINATOR, ROUTER, pool
+from vcray.actors.reconciler import ControllerHost
+from vcray.actors.runtime import Actor, Handle, Runtime, Time
+from vcray.actors.shards import RouterActor, ShardActor, sources
+from vcray.actors.status_writer import StatusWriter
+from vcray.actors.watcher import AnyWatch, Watcher
+from vcray.api.resources import (
+    NAMESPACES,
+    NODES,
+    PERSISTENTVOLUMECLAIMS,
+    PODGROUPS,
+    PODS,
+    PRIORITYCLASSES,
+    QUEUES,
+    REPLICASETS,
+    REPLICATIONCONTROLLERS,
+    SERVICES,
+    STATEFULSETS,
+    STORAGECLASSES,
+    Resource,
+)
+from vcray.cache.merge import Merge
+from vcray.cache.shard import CacheShard, Router
+from vcray.config.scheduler import DEFAULT_CONF
+from vcray.config.settings import Settings
+from vcray.controllers.base import Controller
+from vcray.controllers.garbage import GarbageController
+from vcray.controllers.job.controller import JobController
+from vcray.controllers.podgroup import PodGroupController
+from vcray.controllers.queue import QueueController
+from vcray.kube.client import KubeClient
+from vcray.kube.events import EventRecorder
+from vcray.kube.transport import Transport
+from vcray.kube.watch import watch_nodes, watch_objects, watch_pods
+from vcray.metrics import Metrics
+from vcray.registry import Registry
+
+PATIENCE_S = 1.0
+"""How long something must be unschedulable before it is told: Volcano's period."""
+
+CLUSTER_RESOURCES: tuple[Resource, ...] = (
+    PODGROUPS,
+    QUEUES,
+    PRIORITYCLASSES,
+    PERSISTENTVOLUMECLAIMS,
+    STORAGECLASSES,
+    NAMESPACES,
+    SERVICES,
+    REPLICASETS,
+    REPLICATIONCONTROLLERS,
+    STATEFULSETS,
+)
+"""What the scheduler reads besides pods and nodes."""
+
+MAILBOX: Final = 4096
+"""Messages that the two busiest actors may have waiting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What all parts of a control plane have in common. `manual`: rounds run only when asked for."""
+
+    settings: Settings = field(default_factory=Settings)
+    scheduler_conf: str = DEFAULT_CONF
+    manual: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a part is built. `reach` gives the handle of any part, here or elsewhere."""
+
+    facts: Facts
+    runtime: Runtime
+    transport: Transport
+    metrics: Metrics
+    registry: Registry
+    reach: Callable[[str], Handle]
+
+    @property
+    def time(self) -> Time:
+        return self.runtime.time
+
+    def client(self, name: str) -> KubeClient:
+        """A client that says of itself that it is this component."""
+        return KubeClient(self.transport, f"vcray-{name}", sleep=self.time.sleep)
+
+
+async def build(place: Place, part: str) -> None:
+    """Start one part; those in the same process that it talks to must have been started before."""
+    kind = part if part in _BUILDERS else "cache"
+    await _BUILDERS[kind](place, part)
+
+
+async def _binder(place: Place, part: str) -> None:
+    scheduler = place.facts.settings.scheduler_names[0]
+    client = place.client("scheduler")
+    writer = StatusWriter(client, EventRecorder(client, scheduler, place.time), place.time, scheduler)
+    await place.runtime.spawn(part, lambda: Binder(client, writer, place.time, place.metrics))
+
+
+async def _coordinator(place: Place, part: str) -> None:
+    settings, manual = place.facts.settings, place.facts.manual
+    resources = (PODS, NODES, *CLUSTER_RESOURCES)
+    policy = policy_from(place.facts.scheduler_conf, place.registry)
+
+    def make() -> Actor:
+        return Coordinator(
+            Merge(),
+            policy,
+            place.registry,
+            place.reach(BINDER),
+            place.time,
+            place.metrics,
+            sources((each.full_name for each in resources), settings.pools),
+            settings.seed,
+            settings.scorers,
+            settings.coalesce_ms / 1000,
+            manual,
+            0.0 if manual else PATIENCE_S,
+        )
+
+    await place.runtime.spawn(part, make, MAILBOX)
+
+
+async def _shard(place: Place, part: str) -> None:
+    settings = place.facts.settings
+    index = settings.pools if part == CLUSTER else int(part.rpartition("-")[2])
+    names = settings.scheduler_names
+    coordinator = place.reach(COORDINATOR)
+    await place.runtime.spawn(part, lambda: ShardActor(CacheShard(index, names), coordinator))
+
+
+async def _router(place: Place, part: str) -> None:
+    pools = place.facts.settings.pools
+    shards = [place.reach(name) for name in (*map(pool, range(pools)), CLUSTER)]
+    router = await place.runtime.spawn(part, lambda: RouterActor(Router(pools), shards))
+    client = place.client("scheduler")
+    for resource in (PODS, NODES, *CLUSTER_RESOURCES):
+        _watch(place, _structs(client, resource), router)
+
+
+async def _controllers(place: Place, part: str) -> None:
+    client = place.client("controllers")
+    events = EventRecorder(client, "vc-controller-manager", place.time)
+    controllers: tuple[Controller, ...] = (
+        JobController(),
+        GarbageController(),
+        PodGroupController(place.facts.settings.scheduler_names),
+        QueueController(),
+    )
+    host = ControllerHost(controllers, client, events, place.time, place.metrics)
+    handle = await place.runtime.spawn(part, lambda: host, MAILBOX)
+    _watch_all(place, client, host.watched, handle)
+
+
+async def _admission(place: Place, part: str) -> None:
+    client = place.client("admission")
+    options = AdmissionOptions.of(place.facts.settings)
+    actor = await place.runtime.spawn(
+        part, lambda: AdmissionActor(client, options, place.time, place.metrics)
+    )
+    _watch_all(place, client, WATCHED, actor)
+
+
+_BUILDERS: Mapping[str, Callable[[Place, str], Awaitable[None]]] = {
+    ADMISSION: _admission,
+    BINDER: _binder,
+    COORDINATOR: _coordinator,
+    CONTROLLERS: _controllers,
+    ROUTER: _router,
+    "cache": _shard,
+}
+
+
+def _watch_all(place: Place, client: KubeClient, resources: Sequence[Resource], target: Handle) -> None:
+    for resource in resources:
+        _watch(place, watch_objects(client, resource), target)
+
+
+def _watch(place: Place, watch: AnyWatch, target: Handle) -> None:
+    place.runtime.background(
+        f"watch {watch.resource.full_name}", Watcher(watch, (target,), place.metrics).run
+    )
+
+
+def _structs(client: KubeClient, resource: Resource) -> AnyWatch:
+    """Pods and nodes as structs with the fields that the scheduler reads, all else as JSON."""
+    if resource == PODS:
+        return watch_pods(client)
+    return watch_nodes(client) if resource == NODES else watch_objects(client, resource)
