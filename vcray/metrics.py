@@ -86,6 +86,19 @@ class Metrics:
             ["actor"],
             registry=registry,
         )
+        self.admission_latency = Histogram(
+            "vcray_admission_duration_milliseconds",
+            "Answering one admission review, by webhook.",
+            ["webhook"],
+            registry=registry,
+            buckets=_geometric(0.1, 1000, 20),
+        )
+        self.admission_reviews = Counter(
+            "vcray_admission_reviews",
+            "Admission reviews answered, by webhook and result: allowed, denied.",
+            ["webhook", "result"],
+            registry=registry,
+        )
         self.reconciles = Counter(
             "vcray_reconciles",
             "Requests handled by a controller, by result: ok, retried, gave_up.",

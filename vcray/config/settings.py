@@ -49,6 +49,48 @@ class Settings(BaseModel):
     leader_elect: bool = Field(False, description="hold a Lease, so that only one control plane acts")
     lease_namespace: str = Field("volcano-system", description="namespace of the Lease; it must exist")
     lease_name: str = Field("volcano", description="name of the Lease")
+    admission: bool = Field(
+        False, description="serve and register the webhooks of jobs, podgroups and queues"
+    )
+    enabled_admission: Names = Field(
+        (
+            "/jobs/mutate",
+            "/jobs/validate",
+            "/podgroups/mutate",
+            "/podgroups/validate",
+            "/queues/mutate",
+            "/queues/validate",
+        ),
+        description="webhooks to serve, by their paths",
+    )
+    admission_host: str = Field("127.0.0.1", description="address that the webhooks listen on")
+    admission_port: int = Field(
+        8443, ge=0, le=65535, description="port that the webhooks listen on; 0 picks one"
+    )
+    admission_url: str | None = Field(
+        None, description="how the API server reaches the webhooks; without it https://HOST:PORT"
+    )
+    admission_service: str | None = Field(
+        None, description="NAMESPACE/NAME of a Service in front of the webhooks, in place of a URL"
+    )
+    admission_cert_file: Path | None = Field(
+        None, description="certificate of the webhooks; without it one is made and renewed"
+    )
+    admission_key_file: Path | None = Field(None, description="private key of that certificate")
+    admission_ca_file: Path | None = Field(
+        None, description="certificates that vouch for it; without it the certificate itself"
+    )
+    admission_unregister: bool = Field(True, description="take the registration back when stopping")
+    release_namespace: str = Field(
+        "volcano-system", description="namespace that the webhooks pass over, beside kube-system"
+    )
+    max_queue_depth: int = Field(5, ge=1, description="levels of queues below root that a webhook allows")
+    enable_queue_allocated_pods_check: bool = Field(
+        False, description="refuse to delete a queue that has pods"
+    )
+    enable_root_queue_protection: bool = Field(
+        True, description="refuse to change the resources of the root queue"
+    )
     coalesce_ms: float = Field(
         5.0, ge=0, le=1000, description="changes that come within this time share one round"
     )

@@ -1,0 +1,145 @@
+"""Telling the API server of the webhooks: one configuration a service, created when missing, changed when it differs.
+
+Names, rules and selectors are those of Volcano's chart. Nothing but Volcano's own kinds is asked about, and neither
+kube-system nor the release's own namespace, so that an outage of ours holds up nobody else.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from vcray.api.jsonview import dig_objects, dig_str
+from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.resources import Resource
+from vcray.kube.client import KubeClient
+from vcray.kube.errors import AlreadyExists, NotFound
+from vcray.log import get_logger
+from vcray.webhooks.services import EXEMPT_NAMESPACE, SERVICES, Service
+
+GROUP: Final = "admissionregistration.k8s.io"
+MUTATING: Final = Resource(
+    GROUP, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", False
+)
+VALIDATING: Final = Resource(
+    GROUP, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", False
+)
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+TIMEOUT_S: Final = 10
+
+log = get_logger("admission")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where an API server finds the webhooks: a base `url`, or a `service` as (namespace, name) on port 443."""
+
+    url: str = ""
+    service: tuple[str, str] | None = None
+
+    def client_config(self, path: str, bundle: bytes) -> JsonObject:
+        """`clientConfig` of a webhook; `bundle` are the PEM certificates that vouch for the server."""
+        trusted = base64.b64encode(bundle).decode()
+        if self.service is None:
+            return {"caBundle": trusted, "url": self.url.rstrip("/") + path}
+        namespace, name = self.service
+        reference: JsonObject = {"namespace": namespace, "name": name, "path": path, "port": 443}
+        return {"caBundle": trusted, "service": reference}
+
+
+def configuration(service: Service, address: Address, bundle: bytes, release_namespace: str) -> JsonObject:
+    """The Mutating- or ValidatingWebhookConfiguration of a service."""
+    rule: JsonObject = {
+        "apiGroups": [service.resource.group],
+        "apiVersions": [service.resource.version],
+        "operations": list(service.operations),
+        "resources": [service.resource.plural],
+        "scope": "*",
+    }
+    outside: JsonObject = {
+        "key": "kubernetes.io/metadata.name",
+        "operator": "NotIn",
+        "values": [release_namespace, EXEMPT_NAMESPACE],
+    }
+    entry: JsonObject = {
+        "name": service.entry,
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": address.client_config(service.path, bundle),
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "namespaceSelector": {"matchExpressions": [outside]},
+        "objectSelector": {},
+        "rules": [rule],
+        "sideEffects": "NoneOnDryRun",
+        "timeoutSeconds": TIMEOUT_S,
+    }
+    if service.mutates:
+        entry["reinvocationPolicy"] = "Never"
+    return {
+        "metadata": {"name": service.configuration_name, "labels": {MANAGED_BY: "vcray"}},
+        "webhooks": [entry],
+    }
+
+
+class Registrar:
+    """Keeps the configurations of the enabled services as they should be."""
+
+    def __init__(
+        self, client: KubeClient, services: Sequence[Service], address: Address, release_namespace: str
+    ) -> None:
+        self._client = client
+        self._services = tuple(services)
+        self._address = address
+        self._namespace = release_namespace
+
+    async def register(self, bundle: bytes) -> None:
+        """Create or correct every configuration, and take away those that we made for services no longer enabled."""
+        for service in self._services:
+            await self._settle(service, configuration(service, self._address, bundle, self._namespace))
+        await self.withdraw(service for service in SERVICES if service not in self._services)
+
+    async def withdraw(self, services: Iterable[Service] | None = None) -> None:
+        """Delete the configurations that are ours, all unless told which."""
+        for service in self._services if services is None else services:
+            resource = _resource(service)
+            try:
+                found = await self._client.get(resource, None, service.configuration_name)
+                if dig_str(found, "metadata", "labels", MANAGED_BY) == "vcray":
+                    await self._client.delete(resource, None, service.configuration_name)
+            except NotFound:
+                continue
+
+    async def _settle(self, service: Service, wanted: JsonObject) -> None:
+        resource = _resource(service)
+        try:
+            found = await self._client.get(resource, None, service.configuration_name)
+        except NotFound:
+            try:
+                await self._client.create(resource, None, wanted)
+                log.info("registered", webhook=service.entry)
+                return
+            except AlreadyExists:
+                found = {}
+
+        def corrected(present: JsonObject) -> JsonObject | None:
+            if _entries(present) == _entries(wanted):
+                return None
+            log.info("registration corrected", webhook=service.entry)
+            return {**present, "webhooks": wanted["webhooks"]}
+
+        if not found or corrected(found) is not None:
+            await self._client.modify(resource, None, service.configuration_name, corrected)
+
+
+def _resource(service: Service) -> Resource:
+    return MUTATING if service.mutates else VALIDATING
+
+
+def _entries(configuration: JsonObject) -> list[JsonValue]:
+    """The webhooks without what is empty or a default that servers write in various ways."""
+    return [
+        {key: value for key, value in entry.items() if value not in (None, [], {})}
+        for entry in dig_objects(configuration, "webhooks")
+    ]

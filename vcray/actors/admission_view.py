@@ -1,0 +1,98 @@
+"""What the admission actor knows of the cluster: queues and namespaces as last seen, with the names that it missed.
+
+A rule looks at this view without waiting. What it asked for and did not find is remembered, so that whoever runs the rule
+can read it from the API server and judge again: a queue may be created and used before its event has come.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+
+from vcray.actors.objects import ObjectMirrors
+from vcray.api.jsonview import dig_str
+from vcray.api.meta import JsonObject
+from vcray.api.resources import NAMESPACES, QUEUES, Resource
+
+WATCHED: tuple[Resource, ...] = (QUEUES, NAMESPACES)
+
+
+class Known:
+    """Queues by name and by parent, namespaces by name; newer versions win however they come."""
+
+    def __init__(self) -> None:
+        self._mirrors = ObjectMirrors(WATCHED)
+        self._children: dict[str, list[str]] = {}
+
+    def put(self, resource: Resource, obj: JsonObject) -> None:
+        """Take in an object, from an event or from a read."""
+        change = self._mirrors.put(resource, obj)
+        if change is not None and resource == QUEUES:
+            self._move(change.old, change.new)
+
+    def remove(self, resource: Resource, obj: JsonObject) -> None:
+        """Take in a deletion."""
+        change = self._mirrors.remove(resource, obj)
+        if change is not None and resource == QUEUES:
+            self._move(change.old, None)
+
+    def forget(self, resource: Resource, name: str) -> None:
+        """The API server has no such object any more."""
+        held = self.get(resource, name)
+        if held is not None:
+            self.remove(resource, held)
+
+    def get(self, resource: Resource, name: str) -> JsonObject | None:
+        """An object as last seen."""
+        return self._mirrors.get(resource, "", name)
+
+    def queues(self) -> Sequence[JsonObject]:
+        """All queues by name."""
+        return self._mirrors.list(QUEUES)
+
+    def children(self, parent: str) -> Sequence[JsonObject]:
+        """The queues below this one, by name."""
+        found = (self.get(QUEUES, name) for name in self._children.get(parent, ()))
+        return [queue for queue in found if queue is not None]
+
+    def _move(self, old: JsonObject | None, new: JsonObject | None) -> None:
+        name = dig_str(new or old, "metadata", "name")
+        before, after = (dig_str(each, "spec", "parent") for each in (old, new))
+        if before == after and old is not None and new is not None:
+            return
+        names = self._children.get(before, [])
+        at = bisect_left(names, name)
+        if old is not None and at < len(names) and names[at] == name:
+            del names[at]
+            if not names:
+                del self._children[before]
+        if new is not None and after:
+            insort(self._children.setdefault(after, []), name)
+
+
+class Glance:
+    """What one run of a rule sees. `asked` are the objects it asked for by name, found or not.
+
+    Implements `vcray.webhooks.base.Look`."""
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self.asked: dict[tuple[Resource, str], bool] = {}
+
+    def queue(self, name: str) -> JsonObject | None:
+        return self._find(QUEUES, name)
+
+    def queues(self) -> Sequence[JsonObject]:
+        return self._known.queues()
+
+    def children(self, parent: str) -> Sequence[JsonObject]:
+        return self._known.children(parent)
+
+    def namespace(self, name: str) -> JsonObject | None:
+        return self._find(NAMESPACES, name)
+
+    def _find(self, resource: Resource, name: str) -> JsonObject | None:
+        found = self._known.get(resource, name) if name else None
+        if name:
+            self.asked[resource, name] = found is not None
+        return found
