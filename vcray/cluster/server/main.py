@@ -11,20 +11,30 @@ import os
 import signal
 from pathlib import Path
 
+from vcray.cluster.kubelet import Fleet
 from vcray.cluster.objects.review import User
 from vcray.cluster.server.https import ServerOptions, serve
 from vcray.cluster.server.tokens import read_tokens
+from vcray.cluster.workloads import Workloads
 
 
-async def _run(port: int, folder: Path, tokens: dict[str, User]) -> None:
+async def _run(port: int, folder: Path, tokens: dict[str, User], controllers: bool, nodes: int) -> None:
     server = await serve(ServerOptions(port=port, folder=folder, tokens=tokens))
+    workloads = Workloads(server.transport, certificate_authority=server.ca.decode())
+    fleet = Fleet(server.transport, nodes)
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    if controllers:
+        await workloads.start()
+    if nodes:
+        await fleet.start()
     unfinished = folder / "kubeconfig.tmp"
     unfinished.write_text(server.kubeconfig())
     os.replace(unfinished, folder / "kubeconfig")
     await ended.wait()
+    await fleet.stop()
+    await workloads.stop()
     await server.stop()
 
 
@@ -36,9 +46,11 @@ def main() -> None:
     parser.add_argument(
         "--token-file", type=Path, help="users by token, as kube-apiserver's --token-auth-file"
     )
+    parser.add_argument("--controllers", action="store_true", help="run the controllers of workloads too")
+    parser.add_argument("--nodes", type=int, default=0, help="simulated nodes")
     asked = parser.parse_args()
     tokens = read_tokens(asked.token_file.read_text()) if asked.token_file else {}
-    asyncio.run(_run(asked.port, asked.folder, tokens))
+    asyncio.run(_run(asked.port, asked.folder, tokens, asked.controllers, asked.nodes))
 
 
 if __name__ == "__main__":

@@ -29,10 +29,14 @@ class _Clock:
 
 
 class Shared:
-    """The client, the time and the informers that all controllers of one process share."""
+    """The client, the time and the informers that all controllers of one process share.
 
-    def __init__(self, client: KubeClient, time: Time) -> None:
+    `certificate_authority` (PEM) is what clients within the cluster are to trust; empty where nobody knows it.
+    """
+
+    def __init__(self, client: KubeClient, time: Time, certificate_authority: str = "") -> None:
         self.client = client
+        self.certificate_authority = certificate_authority
         self.time = time
         self.pods: Informer[PodView] = Informer(client, PODS, read_pod, pod_head)
         self.clock = _Clock(time)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from vcray.cluster.workloads.accounts import RootCertificateController, ServiceAccountController
 from vcray.cluster.workloads.base import Controller, Shared
 from vcray.cluster.workloads.job.controller import JobController
 from vcray.cluster.workloads.job.ttl import TtlController
@@ -22,6 +23,8 @@ CONTROLLERS: tuple[Callable[[Shared], Controller], ...] = (
     ReplicationControllerController,
     JobController,
     TtlController,
+    ServiceAccountController,
+    RootCertificateController,
 )
 FIELD_MANAGER = "kube-controller-manager"
 
@@ -35,12 +38,17 @@ class WorkloadStatistics:
 
 
 class Workloads:
-    """Every controller, over shared informers. `start` returns when all resources have been listed once."""
+    """Every controller, over shared informers.
 
-    def __init__(self, transport: Transport, time: Time | None = None) -> None:
+    `certificate_authority` (PEM) is published in every namespace; empty where it is not known.
+    """
+
+    def __init__(
+        self, transport: Transport, time: Time | None = None, certificate_authority: str = ""
+    ) -> None:
         self.time: Time = time or SystemTime()
         client = KubeClient(transport, FIELD_MANAGER, sleep=self.time.sleep)
-        self.shared = Shared(client, self.time)
+        self.shared = Shared(client, self.time, certificate_authority)
         self.controllers = [make(self.shared) for make in CONTROLLERS]
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -49,7 +57,7 @@ class Workloads:
         return [queue for controller in self.controllers for queue in controller.queues()]
 
     async def start(self) -> None:
-        """List, then work. Raises nothing: a server that is away is waited for."""
+        """List all resources, then begin to work. A server that is away is waited for."""
         informers = list(self.shared.informers())
         self._tasks = [asyncio.create_task(informer.run()) for informer in informers]
         for task in self._tasks:
