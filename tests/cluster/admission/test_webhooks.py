@@ -13,7 +13,6 @@ from aiohttp import web
 from vcray.api.meta import JsonObject
 from vcray.api.resources import CONFIGMAPS, NAMESPACES, QUEUES, Resource
 from vcray.cluster.admission.webhooks import Remarks, Webhooks
-from vcray.cluster.objects.catalog import Catalog, Kind, default_catalog
 from vcray.cluster.objects.review import Review, Stage
 from vcray.cluster.objects.store import Store
 from vcray.kube.certificates import new_authority, server_context, serving_certificate
@@ -66,11 +65,7 @@ async def backend() -> AsyncIterator[Backend]:
 
 @pytest.fixture
 def store() -> Store:
-    catalog: Catalog = default_catalog()
-    for resource in CONFIGURATIONS.values():
-        if catalog.named(resource.api_version, resource.kind) is None:
-            catalog.add(Kind(resource, None, {}, counts=True, tracks=False))
-    return Store(catalog=catalog)
+    return Store()
 
 
 @pytest.fixture

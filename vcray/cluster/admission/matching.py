@@ -136,6 +136,13 @@ class Matcher:
             raise refusals.not_found(NAMESPACES, namespace_of(review))
         return record.labels
 
+    def namespace(self, name: str) -> JsonObject:
+        """A namespace by its name. NotFound if it is not there."""
+        record = self.storage.get(NAMESPACES, "", name)
+        if record is None:
+            raise refusals.not_found(NAMESPACES, name)
+        return record.decode()
+
     def constrained(self, constraints: JsonObject, review: Review) -> Resource | None:
         """The resource as which MatchResources (of a policy or binding) know a request; None if it is none of theirs."""
         rules = dig_objects(constraints, "resourceRules")

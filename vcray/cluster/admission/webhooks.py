@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import jsonpatch
@@ -30,9 +30,6 @@ _PLURALS = {
     Stage.VALIDATE: "validatingwebhookconfigurations",
 }
 _log = logging.getLogger(__name__)
-
-Conditions = Callable[[JsonObject, Review], bool]
-"""Whether a webhook's matchConditions hold for a request; ApiError if they cannot be evaluated and it must not pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +61,11 @@ class _CallFailed(Exception):
 class Webhooks:
     """Asks the webhooks that are configured in one cluster. Belongs to one event loop; `close` ends its connections."""
 
-    def __init__(self, storage: Storage, catalog: Catalog, conditions: Conditions | None = None) -> None:
+    def __init__(self, storage: Storage, catalog: Catalog) -> None:
         self._storage = storage
         self._catalog = catalog
         self._matcher = Matcher(storage, catalog)
         self._caller = Caller(storage, catalog)
-        self._conditions = conditions
         self._hooks: dict[Stage, tuple[Hook, ...]] | None = None
         self._unlisten = storage.listen(self._noticed)
 
@@ -105,7 +101,7 @@ class Webhooks:
 
     def _read(self, plural: str) -> Iterator[Hook]:
         try:
-            resource = self._catalog.at(GROUP, "v1", plural).resource
+            resource = self._catalog.at(GROUP, "v1", plural).stored
         except ResourceMissing:
             return
         for record in self._storage.scan(resource):  # in the order of their names
@@ -122,8 +118,10 @@ class Webhooks:
         if found is None or not self._matcher.selected(hook.config, review):
             return None
         asked = seen_as(review, found)
-        if self._conditions is not None and dig_list(hook.config, "matchConditions"):
-            return asked if self._conditions(hook.config, asked) else None
+        if dig_list(hook.config, "matchConditions"):
+            from vcray.cluster.admission.expressions import webhook_conditions  # loads the expression library
+
+            return asked if webhook_conditions(hook.config, asked) else None
         return asked
 
     async def _mutate(self, review: Review, remarks: Remarks) -> JsonObject | None:

@@ -109,6 +109,12 @@ def _own_metadata(document: JsonObject) -> JsonObject:
     return {key: value for key, value in metadata.items() if key not in _FIXED_METADATA}
 
 
+def merged_object(live: JsonObject, wanted: JsonObject, structure: JsonObject) -> JsonObject:
+    """An object with what an apply configuration names, whoever owns it; nothing is taken away."""
+    result = _merge(live, wanted, structure)
+    return result if isinstance(result, dict) else live
+
+
 def _merge(live: JsonValue, wanted: JsonValue, structure: JsonValue) -> JsonValue:
     if isinstance(wanted, dict) and isinstance(live, dict) and not is_whole_map(structure):
         result = dict(live)
