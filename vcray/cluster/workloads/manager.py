@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from vcray.cluster.workloads.accounts import RootCertificateController, ServiceAccountController
 from vcray.cluster.workloads.base import Controller, Shared
+from vcray.cluster.workloads.deployment.controller import DeploymentController
 from vcray.cluster.workloads.job.controller import JobController
 from vcray.cluster.workloads.job.ttl import TtlController
 from vcray.cluster.workloads.replicas import ReplicaSetController, ReplicationControllerController
@@ -19,6 +20,7 @@ from vcray.log import get_logger
 log = get_logger("workloads")
 
 CONTROLLERS: tuple[Callable[[Shared], Controller], ...] = (
+    DeploymentController,
     ReplicaSetController,
     ReplicationControllerController,
     JobController,
