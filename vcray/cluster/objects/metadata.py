@@ -79,6 +79,9 @@ def check_namespace(resource: Resource, namespace: str, obj: JsonObject) -> None
 
 def check_name(resource: Resource, name: str) -> None:
     """Refuse a name that is not DNS-like (Invalid)."""
+    if resource.group == "rbac.authorization.k8s.io":
+        _check_segment(resource, name)
+        return
     label_only = resource in (NAMESPACES, SERVICES)
     pattern, limit = (_LABEL, 63) if label_only else (_SUBDOMAIN, 253)
     if re.fullmatch(pattern, name) and len(name) <= limit:
@@ -98,6 +101,14 @@ def check_name(resource: Resource, name: str) -> None:
     if len(name) > limit:
         why = f"must be no more than {limit} bytes"
     raise refusals.invalid(resource, name, [f'metadata.name: Invalid value: "{name}": {why}'])
+
+
+def _check_segment(resource: Resource, name: str) -> None:
+    """Names of roles and bindings need only fit into a path."""
+    why = f"may not be '{name}'" if name in (".", "..") else ""
+    why = why or next((f"may not contain '{each}'" for each in "/%" if each in name), "")
+    if why:
+        raise refusals.invalid(resource, name, [f'metadata.name: Invalid value: "{name}": {why}'])
 
 
 def stamp_new(resource: Resource, obj: JsonObject, identities: Identities, now: float, counts: bool) -> None:

@@ -55,6 +55,19 @@ def refusal(request: Request, error: ApiError) -> Response:
     return Response(error.code, answer.body, headers)
 
 
+def too_slow(request: Request) -> Response:
+    """504 for a request that its own `timeout` did not leave enough time."""
+    body: JsonObject = {
+        "metadata": {},
+        "status": "Failure",
+        "message": "Timeout: request did not complete within the allotted timeout",
+        "reason": "Timeout",
+        "details": {},
+        "code": 504,
+    }
+    return json_answer(request, 504, body)
+
+
 def status_of(error: ApiError) -> JsonObject:
     """The Status object of a refusal, its fields in the order of a real server's."""
     status = error.to_status()

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 
 from vcray.api.meta import JsonObject
-from vcray.cluster.objects.review import Reviewer, driven
+from vcray.cluster.objects.review import Reviewer, User, driven
 from vcray.cluster.objects.store import Store
 from vcray.cluster.objects.watching import Delivery
+from vcray.cluster.openapi.answers import OpenApi
+from vcray.cluster.openapi.documents import Publisher
 from vcray.cluster.server import rest
-from vcray.cluster.server.answers import json_answer, raw_answer, refusal, text_answer
+from vcray.cluster.server.accounts import Accounts
+from vcray.cluster.server.answers import json_answer, raw_answer, refusal, text_answer, too_slow
+from vcray.cluster.server.attributes import attributes_of
+from vcray.cluster.server.authorization import MASTERS, Authority
 from vcray.cluster.server.discovery import Discovery, etag
 from vcray.cluster.server.health import PROBES, VERSION, probe
+from vcray.cluster.server.identity import Identities
+from vcray.cluster.server.options import timeout_of
 from vcray.cluster.server.paths import Target, parse, unknown_path
 from vcray.cluster.server.requests import NotAcceptable, Request
 from vcray.cluster.server.streams import Watch
-from vcray.cluster.server.subresources import SUBRESOURCES
+from vcray.cluster.server.subresources import LogReader, handlers
+from vcray.cluster.server.tokens import Tokens
 from vcray.kube.errors import ApiError
 from vcray.kube.transport import Response
 
@@ -26,27 +35,53 @@ _DISCOVERY_FORMS = "application/json, application/yaml, application/vnd.kubernet
 class Api:
     """Answers requests on one store. `address` is what clients are told to reach it by; `reviewer` asks the webhooks."""
 
-    def __init__(self, store: Store, address: str = "", reviewer: Reviewer | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        users: Mapping[str, User] | None = None,
+        signing_key: bytes = b"",
+        reviewer: Reviewer | None = None,
+        read_log: LogReader | None = None,
+    ) -> None:
         self.store = store
-        self.address = address
+        self.address = ""
         self.reviewer = reviewer
         self.ready = True
         self.discovery = Discovery(store.catalog)
-        self.subresources: Mapping[tuple[str, str], rest.Subresource] = SUBRESOURCES
+        self.authority = Authority(store.storage)
+        accounts = Accounts(store.storage, store.clock, signing_key)
+        self.tokens = Tokens(users or {}, accounts)
+        identities = Identities(self.authority, accounts, self.tokens.holder)
+        self._special = {**handlers(read_log), **identities.handlers()}
+        self._openapi: OpenApi | None = None
 
     async def respond(self, request: Request) -> Response:
         """The answer to a request that is no watch; refusals become Status answers."""
         try:
+            self.authorize(request)
             found = self._document(request)
             if found is not None:
                 return found
             target = parse(self.store.catalog, request.path)
-            return await driven(lambda: self._resource(target, request), self.reviewer)
+            seconds = timeout_of(request)
+            if not seconds or self.reviewer is None:
+                return await driven(lambda: self._resource(target, request), self.reviewer)
+            async with asyncio.timeout(seconds):
+                return await driven(lambda: self._resource(target, request), self.reviewer)
+        except TimeoutError:
+            return too_slow(request)
         except ApiError as error:
             return refusal(request, error)
 
+    def authorize(self, request: Request) -> None:
+        """Refuse (Forbidden) what the user of a request may not do."""
+        if MASTERS not in request.user.groups:
+            self.authority.check(request.user, attributes_of(request))
+
     def watch(self, request: Request, delivery: Delivery) -> Watch:
         """Open a watch. Raises ApiError."""
+        self.authorize(request)
         target = parse(self.store.catalog, request.path)
         self._check_verb("watch", target)
         return Watch(self.store, delivery, target, request)
@@ -54,7 +89,8 @@ class Api:
     # -- resources ----------------------------------------------------------------------------------------------
 
     def _resource(self, target: Target, request: Request) -> rest.Answer:
-        special = self.subresources.get((target.resource.full_name, target.subresource))
+        special = self._special.get((target.resource.full_name, target.subresource))
+        special = special or self._special.get(("", target.subresource))
         if special is not None:
             return special(self.store, target, request)
         self._check_verb(rest.verb_of(request, target), target)
@@ -85,12 +121,22 @@ class Api:
             return text_answer(*told)
         if first in ("api", "apis") and len(parts) <= (2 if first == "api" else 3):
             return self._discovery(request, parts)
+        if first == "openapi":
+            return self._published(request)
         if first == "version" and len(parts) == 1:
             return raw_answer(_pretty(request), 200, rest.encoded(VERSION))
         if not parts:
             paths = sorted([*self.discovery.paths(), "/healthz", "/livez", "/metrics", "/readyz", "/version"])
             return json_answer(_pretty(request), 200, {"paths": [*paths]})
         return None
+
+    def _published(self, request: Request) -> Response:
+        if request.method != "GET":
+            raise rest.not_allowed()
+        if self._openapi is None:
+            self._openapi = OpenApi(Publisher(self.store.catalog))
+        headers = {"accept": request.accept, "if-none-match": request.match}
+        return self._openapi.answer(request.path, request.query, headers)
 
     def _discovery(self, request: Request, parts: list[str]) -> Response:
         if request.method not in ("GET", "HEAD"):

@@ -10,33 +10,37 @@ import asyncio
 import base64
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aiohttp import web
 
+from vcray.api.meta import JsonObject
 from vcray.clock import Clock
-from vcray.cluster.objects.review import User
+from vcray.cluster.admission.webhooks import Remarks, Webhooks
+from vcray.cluster.objects.review import Review, User
 from vcray.cluster.objects.store import Store
 from vcray.cluster.objects.watching import Delivery
+from vcray.cluster.server.accounts import new_signing_key
 from vcray.cluster.server.answers import refusal
 from vcray.cluster.server.api import Api
+from vcray.cluster.server.attributes import Attributes
+from vcray.cluster.server.bootstrap import bootstrap
+from vcray.cluster.server.fairness import Fairness
 from vcray.cluster.server.inprocess import MAX_BODY, InProcessTransport
 from vcray.cluster.server.requests import Request
-from vcray.cluster.server.tokens import ADMIN, ANONYMOUS, Tokens, new_token
+from vcray.cluster.server.subresources import LogReader
+from vcray.cluster.server.tokens import ADMIN, ANONYMOUS, impersonated, new_token
 from vcray.kube.certificates import Certificate, new_authority, server_context, serving_certificate
 from vcray.kube.errors import ApiError, TooLarge
 from vcray.kube.transport import JSON, Response
 
 UNAUTHORIZED = ApiError("Unauthorized", code=401, reason="Unauthorized")
-OPEN_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version"})
-"""Paths that need no token."""
-
 _KEEP_ALIVE_S = 600.0
 _LONGEST_LINE = 1 << 20  # a label selector may be long
 _GRACE_S = 1.0
-_HEADERS = {"Cache-Control": "no-cache, private"}
+_COMPRESSED_FROM = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ class ServerOptions:
 
     `port` 0 means any free one. `tokens` names the users by their bearer tokens; without any, one admin token is made.
     `folder` keeps the certificates over restarts and is where a kubeconfig may be written; None keeps nothing.
-    `store` is what is served; None means a new empty one with `clock`.
+    `store` is what is served; None means a new empty one with `clock`. `read_log` answers for pods' logs.
     """
 
     port: int = 0
@@ -53,6 +57,7 @@ class ServerOptions:
     tokens: Mapping[str, User] = field(default_factory=dict)
     folder: Path | None = None
     store: Store | None = None
+    read_log: LogReader | None = None
     clock: Clock | None = None
 
 
@@ -71,9 +76,13 @@ class EmbeddedServer:
         self.store = options.store or Store(options.clock)
         users = dict(options.tokens) or {new_token(): ADMIN}
         self.admin_token = next(iter(users))
-        self._tokens = Tokens(users)
         self._delivery = Delivery(self.store.storage)
-        self.api = Api(self.store)
+        self._webhooks = Webhooks(self.store.storage, self.store.catalog)
+        self._fairness = Fairness(self.store.storage)
+        key = _signing_key(options.folder)
+        self.api = Api(
+            self.store, users=users, signing_key=key, reviewer=self._review, read_log=options.read_log
+        )
         self.transport = InProcessTransport(self.store, api=self.api)
         authority, serving = _certificates(options)
         self.ca = authority.certificate
@@ -101,10 +110,12 @@ class EmbeddedServer:
             self._server, self._options.host, self._options.port, ssl=self._tls, backlog=1024
         )
         self._port = self._listener.sockets[0].getsockname()[1]
+        bootstrap(self.store, self._port)
         self.api.address = f"{self._options.host}:{self._port}"
 
     async def stop(self) -> None:
         """End all watches in order, let running requests finish shortly, close every connection. Safe to call twice."""
+        self.api.ready = False
         self._delivery.shut()
         await self.transport.close()
         if self._listener is not None:
@@ -115,6 +126,12 @@ class EmbeddedServer:
         if self._listener is not None:
             await self._listener.wait_closed()
         self._server = self._listener = None
+        await self._webhooks.close()
+
+    async def _review(self, review: Review) -> JsonObject | None:
+        if not self._webhooks.concern(review):
+            return None
+        return await self._webhooks.ask(review, Remarks(review.warnings))
 
     @property
     def url(self) -> str:
@@ -129,34 +146,43 @@ class EmbeddedServer:
 
     async def _handle(self, incoming: web.BaseRequest) -> web.StreamResponse:
         headers = incoming.headers
-        user = self._tokens.user_of(headers.get("Authorization", ""))
+        presented = headers.get("Authorization", "")
+        user = self.api.tokens.user_of(presented) if presented else ANONYMOUS
         request = Request(
             incoming.method,
             incoming.path,
             dict(incoming.query),
             None,
-            headers.get("Content-Type", JSON),
+            headers.get("Content-Type", ""),
             headers.get("Accept", ""),
             headers.get("User-Agent", ""),
             user or ANONYMOUS,
             headers.get("If-None-Match", ""),
         )
-        if user is None and request.path not in OPEN_PATHS:
-            return self._plain(refusal(request, UNAUTHORIZED))
-        if request.watches:
-            return await self._watch(incoming, request)
         try:
-            request = replace(request, body=await _body(incoming))
+            if user is None:
+                raise UNAUTHORIZED
+            if "Impersonate-User" in headers:
+                request = self._as_other(request, headers.items())
+            if request.watches:
+                return await self._watch(incoming, request)
+            if incoming.body_exists:
+                request = replace(request, body=await _body(incoming))
         except ApiError as error:
-            return self._plain(refusal(request, error))
-        return self._plain(await self.api.respond(request))
+            return self._answer(incoming, request, refusal(request, error))
+        return self._answer(incoming, request, await self.api.respond(request))
+
+    def _as_other(self, request: Request, headers: Iterable[tuple[str, str]]) -> Request:
+        """The request in the name of the user whom its sender speaks for. Forbidden if it may not."""
+        other = impersonated(headers)
+        if other is None:
+            return request
+        self.api.authority.check(request.user, Attributes("impersonate", resource="users", name=other.name))
+        return replace(request, user=other)
 
     async def _watch(self, incoming: web.BaseRequest, request: Request) -> web.StreamResponse:
-        try:
-            watch = self.api.watch(request, self._delivery)
-        except ApiError as error:
-            return self._plain(refusal(request, error))
-        answer = web.StreamResponse(headers={"Content-Type": JSON})
+        watch = self.api.watch(request, self._delivery)
+        answer = web.StreamResponse(headers={**self._headers(request), "Content-Type": JSON})
         answer.enable_chunked_encoding()
         try:
             await answer.prepare(incoming)
@@ -169,10 +195,16 @@ class EmbeddedServer:
             watch.close()
         return answer
 
-    @staticmethod
-    def _plain(response: Response) -> web.Response:
-        headers = {**_HEADERS, "Audit-Id": str(uuid.uuid4()), **response.headers}
-        return web.Response(status=response.status, body=response.body, headers=headers)
+    def _headers(self, request: Request) -> dict[str, str]:
+        own = {"Audit-Id": str(uuid.uuid4()), "Cache-Control": "no-cache, private"}
+        return {**own, **self._fairness.headers(request)}
+
+    def _answer(self, incoming: web.BaseRequest, request: Request, response: Response) -> web.Response:
+        headers = {**self._headers(request), **response.headers}
+        answer = web.Response(status=response.status, body=response.body, headers=headers)
+        if len(response.body) > _COMPRESSED_FROM and "gzip" in incoming.headers.get("Accept-Encoding", ""):
+            answer.enable_compression(web.ContentCoding.gzip)
+        return answer
 
 
 async def _body(request: web.BaseRequest) -> bytes | None:
@@ -186,6 +218,18 @@ async def _body(request: web.BaseRequest) -> bytes | None:
             raise TooLarge(f"Request entity too large: limit is {MAX_BODY}")
         parts.append(part)
     return b"".join(parts) or None
+
+
+def _signing_key(folder: Path | None) -> bytes:
+    """The key of service accounts' tokens, kept in the folder so that tokens outlive a restart."""
+    if folder is None:
+        return b""
+    file = folder / "accounts.key"
+    if not file.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        file.touch(mode=0o600)
+        file.write_bytes(new_signing_key())
+    return file.read_bytes()
 
 
 def _certificates(options: ServerOptions) -> tuple[Certificate, Certificate]:

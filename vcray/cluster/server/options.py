@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from vcray.api.meta import JsonObject
@@ -189,3 +190,24 @@ def check_version(version: str, watch: bool = False) -> int | None:
             raise BadRequest(why, code=500, reason="")
         raise BadRequest(f"invalid resource version: {why}")
     return int(version)
+
+
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"([0-9]*\.?[0-9]+)(ns|us|µs|ms|s|m|h)")
+_LONGEST_REQUEST_S = 60.0
+_INSTANT_S = 1e-5
+
+
+def timeout_of(request: Request) -> float | None:
+    """The seconds that a request gives itself (`timeout`), None for the server's own limit. BadRequest; TimeoutError if
+    the time is over before anything could happen."""
+    asked = request.query.get("timeout", "")
+    if not asked or asked == "0":
+        return None
+    parts = _DURATION.findall(asked)
+    if "".join(number + unit for number, unit in parts) != asked.lstrip("+"):
+        raise BadRequest(f'invalid timeout specified in the request URL - time: invalid duration "{asked}"')
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if 0 < seconds < _INSTANT_S:
+        raise TimeoutError
+    return min(seconds, _LONGEST_REQUEST_S) or None

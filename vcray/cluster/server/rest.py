@@ -17,6 +17,7 @@ from vcray.cluster.objects.selectors import required_field
 from vcray.cluster.objects.store import Store
 from vcray.cluster.objects.versions import shown
 from vcray.cluster.objects.write import Write
+from vcray.cluster.schema.duplicates import note_repeated
 from vcray.cluster.server.answers import json_answer, list_body, raw_answer, success, warning_header
 from vcray.cluster.server.bodies import YAML, media_type, read_body, read_object
 from vcray.cluster.server.options import (
@@ -190,6 +191,7 @@ def selectors_of(target: Target, request: Request) -> Selection:
 def _create(store: Store, target: Target, request: Request) -> Answer:
     write = write_of(request, "CreateOptions", "")
     obj = read_object(request.body, request.content_type, target.kind)
+    note_repeated(write, request.body or b"", obj, media_type(request.content_type))
     record = yield from store.verbs.create(target.resource, target.namespace, obj, write)
     return of_record(target, request, 201, record, write)
 
@@ -197,6 +199,7 @@ def _create(store: Store, target: Target, request: Request) -> Answer:
 def _update(store: Store, target: Target, request: Request) -> Answer:
     write = write_of(request, "UpdateOptions", target.subresource)
     obj = read_object(request.body, request.content_type, target.kind)
+    note_repeated(write, request.body or b"", obj, media_type(request.content_type))
     resource, namespace, name = target.resource, target.namespace, target.name
     try:
         record = yield from store.verbs.update(resource, namespace, name, obj, write)
@@ -213,6 +216,7 @@ def _patch(store: Store, target: Target, request: Request) -> Answer:
     how = media_type(request.content_type)
     write = write_of(request, "PatchOptions", target.subresource, how)
     patch = read_body(request.body, YAML if how == PatchType.APPLY else "", target.resource.kind)
+    note_repeated(write, request.body or b"", patch, how)
     present = store.storage.get(target.kind.stored, target.namespace, target.name)
     new = how == PatchType.APPLY and present is None
     verb = store.verbs.patch(target.resource, target.namespace, target.name, patch, how, write)

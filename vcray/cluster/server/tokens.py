@@ -1,19 +1,24 @@
-"""Who a bearer token stands for: a table as in kube-apiserver's `--token-auth-file`."""
+"""Who sends a request: bearer tokens of a table as in kube-apiserver's `--token-auth-file`, or of service accounts; and
+whom the sender speaks for, where it impersonates somebody."""
 
 from __future__ import annotations
 
 import csv
 import io
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from vcray.cluster.objects.review import User
+from vcray.cluster.server.accounts import Accounts
 
 AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
 MASTERS = "system:masters"
 
-ANONYMOUS = User("system:anonymous", "", ("system:unauthenticated",))
+ANONYMOUS = User("system:anonymous", "", (UNAUTHENTICATED,))
 ADMIN = User("admin", "admin", (MASTERS, AUTHENTICATED))
+
+_EXTRA = "impersonate-extra-"
 
 
 def new_token() -> str:
@@ -35,12 +40,42 @@ def read_tokens(text: str) -> dict[str, User]:
 
 
 class Tokens:
-    """The static tokens of one server."""
+    """The tokens of one server."""
 
-    def __init__(self, users: Mapping[str, User]) -> None:
+    def __init__(self, users: Mapping[str, User], accounts: Accounts | None = None) -> None:
         self._users = dict(users)
+        self._accounts = accounts
 
     def user_of(self, authorization: str) -> User | None:
         """Whose `Authorization` header this is; None if nobody's."""
         scheme, _, token = authorization.partition(" ")
-        return self._users.get(token.strip()) if scheme.lower() == "bearer" else None
+        return self.holder(token.strip()) if scheme.lower() == "bearer" else None
+
+    def holder(self, token: str) -> User | None:
+        """Whose token this is; None if nobody's."""
+        user = self._users.get(token)
+        if user is None and self._accounts is not None and token.count(".") == 2:
+            user = self._accounts.user_of(token)
+        return user
+
+
+def impersonated(headers: Iterable[tuple[str, str]]) -> User | None:
+    """The user whom the sender of these headers wants to be; None if nobody else."""
+    name, uid = "", ""
+    groups: list[str] = []
+    extra: dict[str, list[str]] = {}
+    for header, value in headers:
+        match header.lower():
+            case "impersonate-user":
+                name = value
+            case "impersonate-uid":
+                uid = value
+            case "impersonate-group":
+                groups.append(value)
+            case key if key.startswith(_EXTRA):
+                extra.setdefault(key.removeprefix(_EXTRA), []).append(value)
+    if not name:
+        return None
+    if AUTHENTICATED not in groups and name != ANONYMOUS.name:
+        groups.append(AUTHENTICATED)
+    return User(name, uid, tuple(groups), extra)
