@@ -21,7 +21,7 @@ from pathlib import Path
 from tests.conformance.harness.client import Client
 from tests.conformance.harness.server import ControlPlane
 from tools.kubernetes.build import kubernetes_version, programs_folder, why_unavailable
-from tools.openapi.go_types import basic_type, fields_of
+from tools.openapi.go_types import GoField, fields_of, spoken_type
 from vcray.api.meta import JsonObject, JsonValue
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,15 +59,16 @@ def compact(schema: JsonObject) -> JsonObject:
     return result
 
 
-def with_go_facts(name: str, schema: JsonObject, version: str) -> JsonObject:
-    """The schema with its properties in Go's order, each with its Go type and whether it is written when zero."""
+def with_go_facts(name: str, types: JsonObject, version: str) -> JsonObject:
+    """A type with its properties in Go's order, each with its Go type and whether it is written when zero."""
+    schema = _object(types[name])
     properties = schema.get("properties")
     if not isinstance(properties, dict):
         return schema
     ordered: JsonObject = {}
     for field in fields_of(name, version):
-        facts: JsonObject = {"go": _go_type(name, field.go_type, version)}
-        if field.keeps_zero:
+        facts: JsonObject = {"go": spoken_type(name, field.go_type)}
+        if _keeps_zero(field, _object(properties[field.name])):
             facts["zero"] = True
         ordered[field.name] = {**_object(properties[field.name]), **facts}
     if set(ordered) != set(properties):
@@ -75,9 +76,10 @@ def with_go_facts(name: str, schema: JsonObject, version: str) -> JsonObject:
     return {**schema, "properties": ordered}
 
 
-def _go_type(owner: str, written: str, version: str) -> str:
-    mark = "*" if written.startswith("*") else ""
-    return mark + basic_type(owner, written, version)
+def _keeps_zero(field: GoField, schema: JsonObject) -> bool:
+    """`omitempty` never leaves out a struct; OpenAPI refers to a type by name where Go has one."""
+    is_struct = "$ref" in schema and not field.go_type.startswith("*")
+    return not ("omitzero" in field.options or ("omitempty" in field.options and not is_struct))
 
 
 def read_types(client: Client, version: str) -> JsonObject:
@@ -95,7 +97,7 @@ def read_types(client: Client, version: str) -> JsonObject:
                     {json.dumps(kind): kind for kind in kinds}.values(), key=json.dumps
                 )
             found[name] = small
-    return {name: with_go_facts(name, _object(found[name]), version) for name in sorted(found)}
+    return {name: with_go_facts(name, found, version) for name in sorted(found)}
 
 
 def _kinds(schema: JsonObject) -> list[JsonValue]:

@@ -32,11 +32,11 @@ _TAG = re.compile(r'(\w+):"([^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class GoField:
-    """One field of a struct: its name in JSON, its type as written, whether it is written even when it is zero."""
+    """One field of a struct: its name in JSON, its type as written, and what is left out: `omitempty`, `omitzero`."""
 
     name: str
     go_type: str
-    keeps_zero: bool
+    options: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _fields(path: str, name: str, version: str) -> list[GoField]:
         if "inline" in options or (not json_name and "json" in told):
             found += _inlined(path, go_type, version)
         elif json_name != "-":
-            found.append(GoField(json_name, go_type, not {"omitempty", "omitzero"} & set(options)))
+            found.append(GoField(json_name, go_type, tuple(options)))
     return found
 
 
@@ -108,10 +108,30 @@ def _inlined(path: str, go_type: str, version: str) -> list[GoField]:
     return _fields(inside, name.lstrip("*"), version)
 
 
-def basic_type(type_name: str, go_type: str, version: str) -> str:
-    """What Go's messages call a field's type: `int32`, `bool`, `string`, or `v1.PodPhase` for a named one."""
-    bare = go_type.lstrip("*")
-    if re.fullmatch(r"u?int\d*|bool|string|float\d+|byte|any", bare) or "." in bare or "[" in bare:
-        return bare
-    path, _ = package_of(type_name)
-    return f"{path.rpartition('/')[2]}.{bare}"
+_OWN_NAMES = {
+    "metav1": "v1",
+    "corev1": "v1",
+    "apiv1": "v1",
+    "rbacv1": "v1",
+    "autoscalingv1": "v1",
+    "authenticationv1": "v1",
+}
+"""How sources call an imported package, and its own name, which messages use."""
+
+_PLAIN = re.compile(r"u?int\d*|bool|string|float\d+|byte|any|interface\{\}")
+
+
+def spoken_type(owner: str, written: str) -> str:
+    """What Go's messages call the type of a field of `owner`: `*int64`, `[]v1.Container`, `map[string]string`."""
+    for mark in ("*", "[]"):
+        if written.startswith(mark):
+            return mark + spoken_type(owner, written.removeprefix(mark))
+    if written.startswith("map["):
+        key, _, value = written.removeprefix("map[").partition("]")
+        return f"map[{spoken_type(owner, key)}]{spoken_type(owner, value)}"
+    if _PLAIN.fullmatch(written):
+        return {"byte": "uint8"}.get(written, written)
+    package, _, name = written.rpartition(".")
+    if not package:
+        package = package_of(owner)[0].rpartition("/")[2]
+    return f"{_OWN_NAMES.get(package, package)}.{name}"

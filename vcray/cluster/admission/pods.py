@@ -1,12 +1,6 @@
-"""What the API server itself does to a new pod: defaults, priority, first status.
-
-Only what vcray and its users can observe: fields that the scheduler reads, and those whose absence a client would
-notice. The rest of Kubernetes' validation of pods is not repeated here.
-"""
+"""What the API server itself does to a new pod beyond defaults: tolerations, priority, first status."""
 
 from __future__ import annotations
-
-from copy import deepcopy
 
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import PODS, PRIORITYCLASSES
@@ -16,61 +10,12 @@ from vcray.cluster.objects.storage import Storage
 
 SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
-_POD_DEFAULTS: JsonObject = {
-    "restartPolicy": "Always",
-    "terminationGracePeriodSeconds": 30,
-    "dnsPolicy": "ClusterFirst",
-    "securityContext": {},
-    "schedulerName": "default-scheduler",
-    "enableServiceLinks": True,
-}
-_CONTAINER_DEFAULTS: JsonObject = {
-    "resources": {},
-    "terminationMessagePath": "/dev/termination-log",
-    "terminationMessagePolicy": "File",
-}
 _NODE_TROUBLES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATED_SECONDS = 300
 
 
-def default_pod(pod: JsonObject) -> None:
-    """Fill in the pod's defaults, in place."""
-    spec = section(pod, "spec")
-    default_pod_spec(spec)
-    _tolerate_node_troubles(spec)
-
-
-def default_pod_spec(spec: JsonObject) -> None:
-    """Fill in the defaults of a pod spec or of a template's, in place."""
-    _fill(spec, _POD_DEFAULTS)
-    for list_name in ("initContainers", "containers"):
-        for container in entries(spec.get(list_name)):
-            _default_container(container)
-
-
-def _fill(target: JsonObject, defaults: JsonObject) -> None:
-    for name, value in defaults.items():
-        if target.get(name) in (None, ""):
-            target[name] = deepcopy(value)
-
-
-def _default_container(container: JsonObject) -> None:
-    _fill(container, _CONTAINER_DEFAULTS)
-    if not container.get("imagePullPolicy"):
-        name = text(container.get("image")).rpartition("/")[2]
-        latest = "@" not in name and (":" not in name or name.endswith(":latest"))
-        container["imagePullPolicy"] = "Always" if latest else "IfNotPresent"
-    for port in entries(container.get("ports")):
-        _fill(port, {"protocol": "TCP"})
-    resources = section(container, "resources")
-    limits = resources.get("limits")
-    if isinstance(limits, dict) and limits:
-        requests = section(resources, "requests")
-        for name, amount in limits.items():
-            requests.setdefault(name, amount)
-
-
-def _tolerate_node_troubles(spec: JsonObject) -> None:
+def tolerate_node_troubles(spec: JsonObject) -> None:
+    """Let the pod stay for five minutes on a node that is in trouble, unless it says otherwise, in place."""
     tolerations = spec.get("tolerations")
     present = tolerations if isinstance(tolerations, list) else []
     for key in _NODE_TROUBLES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from copy import deepcopy
 
 import jsonpatch
@@ -56,6 +57,27 @@ def check_media_type(kind: Kind, how: str) -> None:
             "the body of the request was in an unknown format - accepted media types include: "
             + ", ".join(accepted)
         )
+
+
+def shown(kind: Kind, name: str, old: JsonObject, patch: JsonValue, how: str) -> str:
+    """What an error tells of a patch: its outcome as JSON; of a strategic one the patch itself as Go prints it."""
+    if how == PatchType.STRATEGIC:
+        return go_text(patch)
+    return json.dumps(patched(kind, name, old, patch, how), separators=(",", ":"))
+
+
+def go_text(value: JsonValue) -> str:
+    """A value as Go prints it: `map[a:1 b:[x y]]`."""
+    match value:
+        case dict():
+            return f"map[{' '.join(f'{key}:{go_text(value[key])}' for key in sorted(value))}]"
+        case list():
+            return f"[{' '.join(map(go_text, value))}]"
+        case bool():
+            return "true" if value else "false"
+        case None:
+            return "<nil>"
+    return str(value)
 
 
 def patched(kind: Kind, name: str, old: JsonObject, patch: JsonValue, how: str) -> JsonObject:

@@ -14,20 +14,20 @@ from vcray.api.resources import NAMESPACES, Resource
 from vcray.clock import Clock, rfc3339
 from vcray.cluster.admission.chain import Admission
 from vcray.cluster.changes.apply import applied, apply_manager, track_update
-from vcray.cluster.changes.managers import write_owners
-from vcray.cluster.changes.patches import check_media_type, patched
+from vcray.cluster.changes.managers import Owners, write_owners
+from vcray.cluster.changes.patches import check_media_type, patched, shown
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.catalog import Catalog, Kind
-from vcray.cluster.objects.deletion import DeleteOptions, check_preconditions, is_done
+from vcray.cluster.objects.deletion import DeleteOptions, check_preconditions
 from vcray.cluster.objects.metadata import (
     Identities,
     check_identity,
     check_namespace,
     check_type,
     count_change,
-    keep_server_fields,
     stamp_new,
 )
+from vcray.cluster.objects.parts import is_finished, written_part
 from vcray.cluster.objects.record import Record, dig, make_record, section, text
 from vcray.cluster.objects.removal import Removal
 from vcray.cluster.objects.review import Gate, Moved, Review, Stage, Steps
@@ -66,22 +66,29 @@ class Verbs:
     def create(self, resource: Resource, namespace: str, obj: JsonObject, write: Write) -> Steps[Record]:
         """Store a new object. `obj` is taken over and must not be used afterwards."""
         kind = self._catalog.of(resource)
-        obj = yield from self._prepared(kind, namespace, obj, write)
-        track_update(kind, None, obj, write.manager, "", self._now())
+        obj = yield from self._prepared(kind, namespace, obj, write, None)
         return (yield from self._inserted(kind, obj, write))
 
-    def _prepared(self, kind: Kind, namespace: str, obj: JsonObject, write: Write) -> Steps[JsonObject]:
+    def _prepared(
+        self, kind: Kind, namespace: str, obj: JsonObject, write: Write, owners: Owners | None
+    ) -> Steps[JsonObject]:
+        """A new object as it may be stored; its fields are the writer's as sent, unless an apply says whose they are."""
         resource = kind.resource
         if kind.version is not None and kind.version.terminating:
             raise refusals.definition_ends("create")
         check_type(resource, obj)
+        obj = self._admission.read(kind, obj, write)
         check_namespace(resource, namespace, obj)
         stamp_new(resource, obj, self._identities, self._clock.now(), kind.counts)
         self._check_namespace_open(resource, namespace, text(dig(obj, "metadata", "name")))
+        if owners is None:
+            track_update(kind, None, obj, write.manager, "", self._now())
+        else:
+            write_owners(obj, owners)
         obj = self._admission.shape_new(kind, obj, self._clock.now())
         changed = yield from self.mutated(self._review(CREATE, resource, None, obj, write))
         if changed is not None:
-            obj = self._admission.shape_changed(kind, obj, changed)
+            obj = self._admission.shape_changed(kind, obj, self._admission.read(kind, changed))
         self._admission.check_new(kind, obj)
         return obj
 
@@ -119,6 +126,7 @@ class Verbs:
         """Replace an object, or one subresource of it. Conflict if it names an older version than the present."""
         kind, record = self._target(resource, namespace, name, write.subresource)
         check_type(resource, obj)
+        obj = self._admission.read(kind, obj, write)
         check_namespace(resource, namespace, obj)
         check_identity(record, obj, must_name_version=kind.custom)
         return (yield from self._change(kind, record, obj, write))
@@ -134,6 +142,7 @@ class Verbs:
         old = decoded(kind, record)
         wanted = patched(kind, name, old, body, how)
         check_type(resource, wanted)
+        wanted = self._admission.read(kind, wanted, write, lambda: shown(kind, name, old, body, how))
         check_namespace(resource, namespace, wanted)
         check_identity(record, wanted, must_name_version=False)
         return (yield from self._change(kind, record, wanted, write))
@@ -149,16 +158,20 @@ class Verbs:
 
     def _change(self, kind: Kind, record: Record, wanted: JsonObject, write: Write) -> Steps[Record]:
         old = decoded(kind, record)
-        new = yield from self._settled(kind, old, wanted, write)
-        track_update(kind, old, new, write.manager, write.subresource, self._now())
+        part = written_part(kind, old, wanted, write.subresource)
+        track_update(kind, old, part, write.manager, write.subresource, self._now())
+        new = yield from self._settled(kind, old, part, write)
         return (yield from self._stored(kind, record, old, new, write))
 
-    def _settled(self, kind: Kind, old: JsonObject, wanted: JsonObject, write: Write) -> Steps[JsonObject]:
+    def _settled(self, kind: Kind, old: JsonObject, part: JsonObject, write: Write) -> Steps[JsonObject]:
         """The object as it may be stored: shaped, mutated, checked, counted."""
-        new = self._admission.shape_changed(kind, old, _part(kind, old, wanted, write.subresource))
+        new = self._admission.shape_changed(kind, old, part)
         changed = yield from self.mutated(self._review(UPDATE, kind.resource, old, new, write))
         if changed is not None:
-            new = self._admission.shape_changed(kind, old, _part(kind, old, changed, write.subresource))
+            changed = self._admission.read(kind, changed)
+            new = self._admission.shape_changed(
+                kind, old, written_part(kind, old, changed, write.subresource)
+            )
         self._admission.check_changed(kind, old, new)
         if kind.counts:
             count_change(old, new, kind.has_status)
@@ -176,7 +189,7 @@ class Verbs:
         if write.dry_run:
             return make_record(kind.resource, new, record.version)
         self.charge(review)
-        if is_done(new):
+        if is_finished(kind, new):
             return self._removal.remove(record, stored(kind, new))
         changed = self._storage.put(kind.stored, stored(kind, new))
         self._removal.changed(changed)
@@ -198,14 +211,14 @@ class Verbs:
                 raise refusals.not_found(resource, name)
             fresh, owners = applied(kind, {}, document, manager, self._now(), write.force)
             start: JsonObject = {**fresh, "metadata": section(document, "metadata")}
-            new = yield from self._prepared(kind, namespace, start, write)
-            write_owners(new, owners)
+            new = yield from self._prepared(kind, namespace, start, write, owners)
             return (yield from self._inserted(kind, new, write))
         check_identity(record, document, must_name_version=False)
         old = decoded(kind, record)
         merged, owners = applied(kind, old, document, manager, self._now(), write.force)
-        new = yield from self._settled(kind, old, merged, write)
-        write_owners(new, owners)
+        part = written_part(kind, old, self._admission.read(kind, merged, write), write.subresource)
+        write_owners(part, owners)
+        new = yield from self._settled(kind, old, part, write)
         return (yield from self._stored(kind, record, old, new, write))
 
     # -- deleting ---------------------------------------------------------------------------------------------
@@ -288,26 +301,6 @@ class Verbs:
 
     def _now(self) -> str:
         return rfc3339(self._clock.now())
-
-
-def _part(kind: Kind, old: JsonObject, wanted: JsonObject, subresource: str) -> JsonObject:
-    """The old object with only that part from `wanted` that the endpoint writes."""
-    if subresource == "status":
-        new = dict(old)
-        new.pop("status", None)
-        if wanted.get("status") is not None:
-            new["status"] = wanted["status"]
-        if not kind.custom:
-            new["metadata"] = wanted["metadata"]
-    else:
-        new = dict(wanted)
-        if kind.has_status:
-            new.pop("status", None)
-            if "status" in old:
-                new["status"] = old["status"]
-    new["metadata"] = dict(section(new, "metadata"))
-    keep_server_fields(old, new)
-    return new
 
 
 def _apply_document(resource: Resource, namespace: str, name: str, body: JsonValue) -> JsonObject:

@@ -13,7 +13,7 @@ class Write:
     """One write: field manager, dry run, force of an apply, subresource, user, how unknown fields are met.
 
     `validation` is Strict, Warn or Ignore (`fieldValidation`); `options` is what an AdmissionReview tells of the request;
-    `warnings` collects what the client is to be warned of.
+    `warnings` collects what the client is to be warned of, `repeated` what the body's text said twice.
     """
 
     manager: str = "unknown"
@@ -24,6 +24,7 @@ class Write:
     validation: str = "Ignore"
     options: JsonObject = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
 
 
 PLAIN = Write()

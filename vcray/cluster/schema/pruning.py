@@ -1,42 +1,55 @@
-"""Dropping what a schema does not know, as an API server does with fields of custom objects."""
+"""Dropping what a schema does not know, as an API server does with fields of custom objects, and telling what went."""
 
 from __future__ import annotations
 
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.cluster.kinds.decoding import read_metadata
+from vcray.cluster.kinds.faults import Faults, Where
 
 _OBJECT_FIELDS = ("apiVersion", "kind", "metadata")
 
 
-def prune(obj: JsonObject, schema: JsonObject) -> None:
-    """Remove unknown fields of a whole object in place; apiVersion, kind and metadata are always known."""
+def prune(obj: JsonObject, schema: JsonObject, faults: Faults | None = None) -> None:
+    """Remove unknown fields of a whole object in place, noting them in `faults`; metadata is left to its own reader."""
     kept = {key: obj[key] for key in _OBJECT_FIELDS if key in obj}
     rest = {key: value for key, value in obj.items() if key not in kept}
-    _prune(rest, schema)
+    known = Faults()
+    _prune(rest, schema, None, known, root=True)
+    if faults is not None:
+        faults.unknown += known.unknown
     obj.clear()
     obj |= {**kept, **rest}
 
 
-def _prune(value: JsonValue, schema: JsonValue) -> None:
-    if not isinstance(schema, dict) or schema.get("x-kubernetes-preserve-unknown-fields"):
+def _prune(value: JsonValue, schema: JsonValue, where: Where, faults: Faults, root: bool = False) -> None:
+    if not isinstance(schema, dict):
         return
     if isinstance(value, list):
-        for item in value:
-            _prune(item, schema.get("items"))
+        for index, item in enumerate(value):
+            _prune(item, schema.get("items"), (where, index), faults)
     elif isinstance(value, dict):
-        _prune_object(value, schema)
+        embedded = not root and bool(schema.get("x-kubernetes-embedded-resource"))
+        metadata = value.get("metadata")
+        if embedded and isinstance(metadata, dict):
+            value["metadata"] = read_metadata(metadata, (where, "metadata"), faults)
+        _prune_object(value, schema, where, faults, _OBJECT_FIELDS if embedded else ())
 
 
-def _prune_object(value: JsonObject, schema: JsonObject) -> None:
+def _prune_object(
+    value: JsonObject, schema: JsonObject, where: Where, faults: Faults, always: tuple[str, ...]
+) -> None:
     properties = schema.get("properties")
     known = properties if isinstance(properties, dict) else {}
     extra = schema.get("additionalProperties")
-    for name in list(value):
+    keeps = bool(schema.get("x-kubernetes-preserve-unknown-fields")) or extra is True
+    for name in sorted(value):
         if name in known:
-            _prune(value[name], known[name])
+            _prune(value[name], known[name], (where, name), faults)
         elif isinstance(extra, dict):
-            _prune(value[name], extra)
-        elif not extra:
+            _prune(value[name], extra, (where, name), faults)
+        elif not keeps and name not in always:
             del value[name]
+            faults.add(where, name)
 
 
 def drop_nulls(value: JsonValue, schema: JsonValue) -> None:

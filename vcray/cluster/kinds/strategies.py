@@ -1,0 +1,150 @@
+"""What the server writes into a new or changed object of a built-in kind beyond defaults: selectors, finalizers, statuses.
+
+Defaults are a client's silence spelled out and belong to whoever wrote the object; what happens here is the server's own
+doing, comes after, and is nobody's in `managedFields`.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+
+from vcray.api.jsonview import dig_objects, dig_str
+from vcray.api.meta import JsonObject, JsonValue
+from vcray.cluster.kinds.data import kinds_data, type_name
+from vcray.cluster.kinds.decoding import struct_reader
+from vcray.cluster.kinds.faults import Faults
+from vcray.cluster.objects.record import section, text
+
+_UID_LABEL, _NAME_LABEL = "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"
+_OLD_UID_LABEL, _OLD_NAME_LABEL = "controller-uid", "job-name"
+_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+
+_KEEPS_STATUS = frozenset({"nodes", "customresourcedefinitions.apiextensions.k8s.io"})
+"""Resources with a status subresource whose status may be written at creation."""
+
+
+def prepare_new(
+    resource: str, api_version: str, kind: str, obj: JsonObject, now: str, has_status: bool
+) -> None:
+    """Complete a new object of the resource `plural.group`, in place."""
+    if has_status and resource not in _KEEPS_STATUS:
+        empty = empty_status(api_version, kind)
+        if empty is None:
+            obj.pop("status", None)
+        else:
+            obj["status"] = empty
+    step = _NEW.get(resource)
+    if step is not None:
+        step(obj, now)
+
+
+def prepare_changed(resource: str, old: JsonObject, obj: JsonObject) -> None:
+    """Complete a changed object of the resource `plural.group`, in place."""
+    step = _CHANGED.get(resource)
+    if step is not None:
+        step(old, obj)
+
+
+def empty_status(api_version: str, kind: str) -> JsonObject | None:
+    """The status of an object that nobody has written one of, with its defaults; None if it is not shown."""
+    name = type_name(api_version, kind)
+    if name is None:
+        return None
+    status = section(dict(kinds_data().types[name]), "properties").get("status")
+    if not isinstance(status, dict) or not status.get("zero"):
+        return None
+    read = struct_reader(dig_str(status, "$ref"))({}, None, Faults())
+    return read if isinstance(read, dict) else None
+
+
+def _add_finalizer(name: str) -> Callable[[JsonObject, str], None]:
+    def add(obj: JsonObject, now: str) -> None:
+        metadata = section(obj, "metadata")
+        present = metadata.get("finalizers")
+        finalizers: list[JsonValue] = list(present) if isinstance(present, list) else []
+        if name not in finalizers:
+            metadata["finalizers"] = [*finalizers, name]
+
+    return add
+
+
+def _namespace(obj: JsonObject, now: str) -> None:
+    spec = section(obj, "spec")
+    present = spec.get("finalizers")
+    finalizers: list[JsonValue] = list(present) if isinstance(present, list) else []
+    spec["finalizers"] = finalizers if "kubernetes" in finalizers else [*finalizers, "kubernetes"]
+    obj["status"] = {"phase": "Active"}
+
+
+def _volume(obj: JsonObject, now: str) -> None:
+    section(obj, "status")["lastPhaseTransitionTime"] = now
+    _add_finalizer("kubernetes.io/pv-protection")(obj, now)
+
+
+def _secret(obj: JsonObject, now: str) -> None:
+    written = obj.pop("stringData", None)
+    if isinstance(written, dict) and written:
+        data = section(obj, "data")
+        for key, value in written.items():
+            data[key] = base64.b64encode(text(value).encode()).decode()
+
+
+def _stateful_set(obj: JsonObject, now: str) -> None:
+    for claim in dig_objects(obj, "spec", "volumeClaimTemplates"):
+        claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
+
+
+def _daemon_set(obj: JsonObject, now: str) -> None:
+    annotations = section(section(obj, "metadata"), "annotations")
+    annotations.setdefault(_TEMPLATE_GENERATION, "1")
+
+
+def _job(obj: JsonObject, now: str) -> None:
+    spec, metadata = section(obj, "spec"), section(obj, "metadata")
+    labels = section(section(section(spec, "template"), "metadata"), "labels")
+    if spec.get("manualSelector"):
+        return
+    uid, name = text(metadata.get("uid")), text(metadata.get("name"))
+    marks: JsonObject = {_UID_LABEL: uid, _NAME_LABEL: name, _OLD_UID_LABEL: uid, _OLD_NAME_LABEL: name}
+    own = metadata.get("labels")
+    metadata["labels"] = {**(own if isinstance(own, dict) else {}), **marks} if own else dict(marks)
+    labels.update(marks)
+    selector = section(spec, "selector")
+    section(selector, "matchLabels")[_UID_LABEL] = uid
+
+
+def _priority_class(obj: JsonObject, now: str) -> None:
+    obj.setdefault("value", 0)
+
+
+def _secret_changed(old: JsonObject, obj: JsonObject) -> None:
+    _secret(obj, "")
+
+
+def _stateful_set_changed(old: JsonObject, obj: JsonObject) -> None:
+    _stateful_set(obj, "")
+
+
+def _namespace_changed(old: JsonObject, obj: JsonObject) -> None:
+    before = section(old, "spec").get("finalizers")
+    if before is not None:
+        section(obj, "spec")["finalizers"] = before
+
+
+_NEW: Mapping[str, Callable[[JsonObject, str], None]] = {
+    "namespaces": _namespace,
+    "secrets": _secret,
+    "persistentvolumes": _volume,
+    "persistentvolumeclaims": _add_finalizer("kubernetes.io/pvc-protection"),
+    "volumeattributesclasses.storage.k8s.io": _add_finalizer("kubernetes.io/vac-protection"),
+    "statefulsets.apps": _stateful_set,
+    "daemonsets.apps": _daemon_set,
+    "jobs.batch": _job,
+    "priorityclasses.scheduling.k8s.io": _priority_class,
+}
+_CHANGED: Mapping[str, Callable[[JsonObject, JsonObject], None]] = {
+    "namespaces": _namespace_changed,
+    "secrets": _secret_changed,
+    "statefulsets.apps": _stateful_set_changed,
+}
