@@ -131,7 +131,7 @@ def build(folder: Path, programs: Sequence[str], go: str) -> None:
             output = Path(temporary) / name
             command = [
                 go,
-                *(("test", "-c") if name == "e2e.test" else ("build",)),
+                *(("test", "-c", "-vet=off") if name == "e2e.test" else ("build",)),
                 "-buildvcs=false",
                 "-ldflags",
                 link_flags(),
