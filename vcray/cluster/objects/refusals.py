@@ -18,6 +18,8 @@ from vcray.kube.errors import (
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
+SIMULATED = "the nodes of this cluster are simulated"
+
 
 def _details(resource: Resource, name: str) -> JsonObject:
     details: JsonObject = {"name": name, "kind": resource.plural}

@@ -163,9 +163,14 @@ class Storage:
                 table.history.clear()
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` on every change, in order, within the write; returns what ends it."""
+        """Call `listener` on every change, in order, within the write; returns what ends it (safe to call twice)."""
         self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+
+        def end() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return end
 
     def _table(self, resource: Resource) -> _Table:
         table = self._tables.get(resource)

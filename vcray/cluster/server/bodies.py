@@ -7,9 +7,10 @@ import yaml
 
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.objects.catalog import Kind
+from vcray.cluster.protobuf.codec import PROTOBUF, NotProtobuf, decode
 from vcray.kube.errors import BadRequest, UnsupportedMediaType
 
-JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
+JSON, YAML = "application/json", "application/yaml"
 
 
 def media_type(header: str) -> str:
@@ -36,6 +37,8 @@ def read_body(body: bytes | None, content_type: str, wanted: str, custom: bool =
         return _json(body or b"", wanted)
     if media in (YAML, "application/x-yaml"):
         return _yaml(body or b"", wanted)
+    if media == PROTOBUF and not custom:
+        return _protobuf(body or b"", wanted)
     accepted = [JSON, YAML] if custom else [JSON, YAML, PROTOBUF]
     raise UnsupportedMediaType(
         "the body of the request was in an unknown format - accepted media types include: "
@@ -57,6 +60,15 @@ def _yaml(body: bytes, wanted: str) -> JsonValue:
     except yaml.YAMLError as error:
         raise BadRequest(_unreadable(body, wanted, f"yaml: {error}")) from error
     return loaded
+
+
+def _protobuf(body: bytes, wanted: str) -> JsonValue:
+    try:
+        return decode(body)[2]
+    except NotProtobuf as error:
+        raise BadRequest(
+            f"the object provided is unrecognized (must be of type {wanted}): {error}"
+        ) from error
 
 
 def _unreadable(body: bytes, wanted: str, why: str) -> str:

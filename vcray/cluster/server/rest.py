@@ -15,11 +15,11 @@ from vcray.cluster.objects.record import Record
 from vcray.cluster.objects.review import Steps
 from vcray.cluster.objects.selectors import required_field
 from vcray.cluster.objects.store import Store
-from vcray.cluster.objects.versions import shown
 from vcray.cluster.objects.write import Write
 from vcray.cluster.schema.duplicates import note_repeated
-from vcray.cluster.server.answers import json_answer, list_body, raw_answer, success, warning_header
+from vcray.cluster.server.answers import success, warning_header
 from vcray.cluster.server.bodies import YAML, media_type, read_body, read_object
+from vcray.cluster.server.forms import PARTIAL, PARTIAL_LIST, TABLE, form_of
 from vcray.cluster.server.options import (
     check_list_options,
     check_version,
@@ -28,6 +28,7 @@ from vcray.cluster.server.options import (
     write_of,
 )
 from vcray.cluster.server.paths import Target
+from vcray.cluster.server.rendering import Rendering
 from vcray.cluster.server.requests import Request, number
 from vcray.kube.client import PatchType
 from vcray.kube.errors import ApiError, BadRequest, MethodNotAllowed, NotFound, ResourceMissing
@@ -95,21 +96,23 @@ def not_allowed() -> MethodNotAllowed:
 def answer(store: Store, target: Target, request: Request) -> Answer:
     """Answer a request for a resource. Raises ApiError."""
     name = target.name
+    as_kinds = (TABLE, PARTIAL) if name or request.method == "POST" else (TABLE, PARTIAL_LIST)
+    look = Rendering(request, target.kind, form_of(request, target.kind, as_kinds))
     match request.method:
         case "GET" if name:
-            return _get(store, target, request)
+            return _get(store, target, look)
         case "GET":
-            return _list(store, target, request)
+            return _list(store, target, look)
         case "POST" if not name:
-            return _create(store, target, request)
+            return _create(store, target, look)
         case "PUT" if name:
-            return _update(store, target, request)
+            return _update(store, target, look)
         case "PATCH" if name:
-            return _patch(store, target, request)
+            return _patch(store, target, look)
         case "DELETE" if name and not target.subresource:
-            return _delete(store, target, request)
+            return _delete(store, target, look)
         case "DELETE" if not name:
-            return _delete_collection(store, target, request)
+            return _delete_collection(store, target, look)
         case "PUT" | "PATCH" if target.kind.custom:
             raise BadRequest("name must be provided")
     raise not_allowed()
@@ -134,19 +137,21 @@ def verb_of(request: Request, target: Target) -> str:
 # -- reading --------------------------------------------------------------------------------------------------
 
 
-def _get(store: Store, target: Target, request: Request) -> Answer:
+def _get(store: Store, target: Target, look: Rendering) -> Answer:
+    request = look.request
     yield from ()
     asked = check_version(request.query.get("resourceVersion", ""))
     if asked is not None:
         check_reached(store, asked)
     record = store.read(target.resource, target.namespace, target.name)
-    return of_record(target, request, 200, record)
+    return of_record(look, 200, record)
 
 
-def _list(store: Store, target: Target, request: Request) -> Answer:
+def _list(store: Store, target: Target, look: Rendering) -> Answer:
+    request = look.request
     yield from ()
     page = store.list(target.resource, list_selection(store, target, request))
-    return raw_answer(request, 200, list_body(target.kind, page))
+    return look.of_page(page)
 
 
 def check_reached(store: Store, version: int) -> None:
@@ -188,15 +193,17 @@ def selectors_of(target: Target, request: Request) -> Selection:
 # -- writing --------------------------------------------------------------------------------------------------
 
 
-def _create(store: Store, target: Target, request: Request) -> Answer:
+def _create(store: Store, target: Target, look: Rendering) -> Answer:
+    request = look.request
     write = write_of(request, "CreateOptions", "")
     obj = read_object(request.body, request.content_type, target.kind)
     note_repeated(write, request.body or b"", obj, media_type(request.content_type))
     record = yield from store.verbs.create(target.resource, target.namespace, obj, write)
-    return of_record(target, request, 201, record, write)
+    return of_record(look, 201, record, write)
 
 
-def _update(store: Store, target: Target, request: Request) -> Answer:
+def _update(store: Store, target: Target, look: Rendering) -> Answer:
+    request = look.request
     write = write_of(request, "UpdateOptions", target.subresource)
     obj = read_object(request.body, request.content_type, target.kind)
     note_repeated(write, request.body or b"", obj, media_type(request.content_type))
@@ -208,30 +215,30 @@ def _update(store: Store, target: Target, request: Request) -> Answer:
         if present is not None or target.subresource or resource.full_name not in _CREATED_BY_UPDATE:
             raise
         record = yield from store.verbs.create(resource, namespace, obj, write)
-        return of_record(target, request, 201, record, write)
-    return of_record(target, request, 200, record, write)
+        return of_record(look, 201, record, write)
+    return of_record(look, 200, record, write)
 
 
-def _patch(store: Store, target: Target, request: Request) -> Answer:
+def _patch(store: Store, target: Target, look: Rendering) -> Answer:
+    request = look.request
     how = media_type(request.content_type)
     write = write_of(request, "PatchOptions", target.subresource, how)
     patch = read_body(request.body, YAML if how == PatchType.APPLY else "", target.resource.kind)
+    note_repeated(write, request.body or b"", patch, how)
     note_repeated(write, request.body or b"", patch, how)
     present = store.storage.get(target.kind.stored, target.namespace, target.name)
     new = how == PatchType.APPLY and present is None
     verb = store.verbs.patch(target.resource, target.namespace, target.name, patch, how, write)
     record = yield from verb
-    return of_record(target, request, 201 if new else 200, record, write)
+    return of_record(look, 201 if new else 200, record, write)
 
 
-def of_record(
-    target: Target, request: Request, status: int, record: Record, write: Write | None = None
-) -> Response:
+def of_record(look: Rendering, status: int, record: Record, write: Write | None = None) -> Response:
     """The answer with one object, with the warnings that came up."""
-    response = raw_answer(request, status, shown(target.kind, record))
+    response = look.of_record(status, record)
     warnings = [*write.warnings] if write is not None else []
-    if target.kind.version is not None and target.kind.version.warning:
-        warnings.insert(0, target.kind.version.warning)
+    if look.kind.version is not None and look.kind.version.warning:
+        warnings.insert(0, look.kind.version.warning)
     return with_warnings(response, warnings)
 
 
@@ -252,7 +259,8 @@ def _delete_body(request: Request) -> JsonObject:
     return decoded if isinstance(decoded, dict) else {}
 
 
-def _delete(store: Store, target: Target, request: Request) -> Answer:
+def _delete(store: Store, target: Target, look: Rendering) -> Answer:
+    request = look.request
     body = _delete_body(request)
     options = delete_options(request, body)
     write = told_delete(body, options, request.user)
@@ -261,15 +269,16 @@ def _delete(store: Store, target: Target, request: Request) -> Answer:
     last, gone = yield from verb
     if not gone or resource.full_name in _RETURNED_WHEN_DELETED:
         status = 202 if not gone and body.get("orphanDependents") is False else 200
-        return with_warnings(of_record(target, request, status, last), write.warnings)
+        return with_warnings(look.of_record(status, last), write.warnings)
     details: JsonObject = {"name": target.name}
     if resource.group:
         details["group"] = resource.group
     details |= {"kind": resource.plural, "uid": last.uid}
-    return with_warnings(json_answer(request, 200, success(details=details)), write.warnings)
+    return with_warnings(look.status(200, success(details=details)), write.warnings)
 
 
-def _delete_collection(store: Store, target: Target, request: Request) -> Answer:
+def _delete_collection(store: Store, target: Target, look: Rendering) -> Answer:
+    request = look.request
     body = _delete_body(request)
     options = delete_options(request, body)
     write = told_delete(body, options, request.user)
@@ -279,4 +288,4 @@ def _delete_collection(store: Store, target: Target, request: Request) -> Answer
         if present is not None and present.uid == record.uid:
             verb = store.verbs.delete(target.resource, record.namespace, record.name, options, write)
             yield from verb
-    return with_warnings(raw_answer(request, 200, list_body(target.kind, page)), write.warnings)
+    return with_warnings(look.of_page(page), write.warnings)
