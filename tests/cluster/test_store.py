@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vcray.api.meta import JsonObject
-from vcray.api.resources import CONFIGMAPS, JOBS, NAMESPACES, PODS
+from vcray.api.resources import CONFIGMAPS, NAMESPACES, PODS
 from vcray.clock import ManualClock
 from vcray.cluster import Store
 from vcray.cluster.objects.deletion import DeleteOptions
@@ -189,18 +189,6 @@ def test_an_owner_of_a_kind_that_is_not_served_keeps_what_it_owns() -> None:
     store.create(CONFIGMAPS, "default", config_map("owned", ownerReferences=[owner]))
 
     assert store.read(CONFIGMAPS, "default", "owned")
-
-
-def test_a_job_is_given_the_webhooks_defaults_but_not_in_system_namespaces() -> None:
-    store = Store(ManualClock(), scheduler_name="other")
-    spec: JsonObject = {"tasks": [{"replicas": 2, "template": POD}]}
-
-    made = store.create(JOBS, "default", {"metadata": {"name": "j"}, "spec": dict(spec)}).decode()
-    plain = store.create(JOBS, "kube-system", {"metadata": {"name": "j"}, "spec": dict(spec)}).decode()
-
-    assert made["spec"]["schedulerName"] == "other"  # type: ignore[index,call-overload]
-    assert made["spec"]["minAvailable"] == 2  # type: ignore[index,call-overload]
-    assert "minAvailable" not in plain["spec"]  # type: ignore[operator]
 
 
 def test_listeners_hear_every_change_once_and_in_order() -> None:

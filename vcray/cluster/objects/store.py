@@ -36,9 +36,9 @@ class Store:
     """The objects of one embedded cluster.
 
     `clock` gives creation and deletion times; `seed` varies UIDs and generated names; `history` is the number of
-    changes a resource remembers; `scheduler_name` is what jobs without one are given. With `collects` false, garbage and
-    the contents of ended namespaces are left to controllers. `database` keeps all over restarts, of which each needs a
-    seed of its own. `gates` are asked by every write; more may be appended.
+    changes a resource remembers. With `collects` false, garbage and the contents of ended namespaces are left to
+    controllers. `database` keeps all over restarts, of which each needs a seed of its own. `gates` are asked by every
+    write; more may be appended.
     """
 
     def __init__(
@@ -48,7 +48,6 @@ class Store:
         catalog: Catalog | None = None,
         history: int = HISTORY,
         seed: int = 0,
-        scheduler_name: str = "volcano",
         collects: bool = True,
         database: Database | None = None,
     ) -> None:
@@ -57,7 +56,7 @@ class Store:
         self.storage = Storage(history)
         self.gates: list[Gate] = []
         self.removal = Removal(self.storage, self.catalog, self.clock, collects)
-        admission = Admission(self.storage, scheduler_name)
+        admission = Admission(self.storage)
         identities = Identities(seed)
         self.verbs = Verbs(
             self.storage, self.catalog, admission, self.removal, identities, self.clock, self.gates
