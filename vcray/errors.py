@@ -38,6 +38,7 @@ CODES: dict[str, str] = {
     "VC0302": "a field of the scenario is unknown or has the wrong type",
     "VC0303": "the scenario names an object that does not exist",
     "VC0304": "an expectation of the scenario does not hold",
+    "VC0305": "the server of a scenario is not empty",
     "VC0401": "the API server cannot be reached",
     "VC0402": "the API server refused the credentials",
     "VC0403": "the kubeconfig cannot be used",
@@ -49,6 +50,7 @@ CODES: dict[str, str] = {
     "VC0602": "the port cannot be used",
     "VC0603": "the data directory cannot be used",
     "VC0604": "the control plane did not start",
+    "VC0605": "Ray cannot be used",
 }
 
 

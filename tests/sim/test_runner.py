@@ -40,8 +40,8 @@ async def test_every_step_does_what_it_says() -> None:
               - node_up: n1
               - expect: {objects: [{kind: Node, name: n1, fields: {spec: {taints: null}}}]}
               - patch: {kind: Queue, name: q, patch: {spec: {weight: 3}}}
-              - overwrite: {kind: Queue, name: q, patch: {spec: {weight: 0}}}
-              - expect: {objects: [{kind: q, name: q, fields: {spec: {weight: 0}}}]}
+              - overwrite: {kind: Queue, name: q, patch: {spec: {weight: -1}}}
+              - expect: {objects: [{kind: q, name: q, fields: {spec: {weight: -1}}}]}
               - finish: {pods: j/t, code: 1}
               - settle
               - expect: {phases: {job/j: Failed}, failed: {j: 2}}
@@ -134,8 +134,8 @@ async def test_server_must_refuse_what_is_said_to_be_refused() -> None:
         """
         name: refused
         steps:
-          - refused: {create: {queues: {q: {weight: 0}}}, message: '*spec.weight*'}
-          - refused: {create: {queues: {q: {weight: 0}}}, message: 'no'}
+          - refused: {create: {queues: {q: {weight: -1}}}, message: '*spec.weight*'}
+          - refused: {create: {queues: {q: {weight: -1}}}, message: 'no'}
           - refused: {create: {queues: {q: {weight: 1}}}}
           - refused: {delete: {kind: Queue, name: q}}
         """
@@ -213,7 +213,7 @@ async def test_settling_that_does_not_end_is_a_failure() -> None:
         ("delete: {kind: Pod, name: 'x-*'}", "VC0303 steps[0].delete: there is no Pod 'x-*' to delete"),
         ("start: scheduler", "VC0303 steps[0].start: the component 'scheduler' runs already"),
         ("cordon: n9", "VC0501 steps[0].cordon: "),
-        ("create: {queues: {q: {weight: 0}}}", "VC0203 steps[0].create: "),
+        ("create: {queues: {q: {weight: -1}}}", "VC0203 steps[0].create: "),
     ],
 )
 async def test_step_that_cannot_be_done_ends_the_run_with_a_code(step: str, sentence: str) -> None:

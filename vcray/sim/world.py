@@ -1,4 +1,4 @@
-"""The in-process back end of scenarios: object store, control plane in manual mode, virtual time, a kubelet that steps."""
+"""Back ends of scenarios: a control plane in manual mode, virtual time, a kubelet that steps; here on an in-process store."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from vcray.actors.local_runtime import ActiveTransport, Activity
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api.meta import JsonObject
 from vcray.api.resources import Resource
+from vcray.cluster.admission.volcano import MUTATING, VolcanoGate
 from vcray.cluster.changes.patches import merge
 from vcray.cluster.objects.store import Store
 from vcray.cluster.server.inprocess import InProcessTransport
@@ -37,20 +38,23 @@ MakeControlPlane = Callable[[Transport, str, VirtualTime, Activity], ControlPlan
 """(transport, volcano-scheduler.conf, time, activity) -> a control plane that has not started."""
 
 
-class World:
-    """One cluster in this process. `order` seeds the order in which watchers hear of changes; 0 is the natural one."""
+class ManualWorld:
+    """A cluster whose control plane runs rounds on demand, in virtual time. Where the objects are is its subclass's to say."""
 
-    def __init__(self, make: MakeControlPlane, order: int = 0) -> None:
+    def __init__(self, make: MakeControlPlane) -> None:
         self.time = VirtualTime()
         self.activity = Activity()
-        self.store = Store(clock=self.time, seed=order)
         self._make = make
-        self._watched = InProcessTransport(self.store, shuffle_seed=order or None)
+        self._plane: ControlPlane | None = None
+        self._client: KubeClient
+        self._kubelet: ScenarioKubelet
+
+    def _open(self, transport: Transport) -> None:
+        """The scenario's own client and its kubelet, on a transport of theirs."""
         self._client = KubeClient(
-            ActiveTransport(InProcessTransport(self.store), self.activity), "scenario", sleep=self.time.sleep
+            ActiveTransport(transport, self.activity), "scenario", sleep=self.time.sleep
         )
         self._kubelet = ScenarioKubelet(self._client, self.time.now)
-        self._plane: ControlPlane | None = None
 
     @property
     def client(self) -> KubeClient:
@@ -63,16 +67,14 @@ class World:
             raise RuntimeError("the world has not started")
         return self._plane
 
-    async def start(self, scheduler_conf: str) -> None:
-        self._plane = self._make(self._watched, scheduler_conf, self.time, self.activity)
+    async def _begin(self, transport: Transport, scheduler_conf: str) -> None:
+        """Start a control plane on a transport of its own."""
+        self._plane = self._make(transport, scheduler_conf, self.time, self.activity)
         await self._plane.start()
         await self.rest()
 
-    async def stop(self) -> None:
-        if self._plane is not None:
-            await self._plane.stop()
-        await self._watched.close()
-        await self._client.close()
+    async def rest(self) -> None:
+        await self.activity.quiet()
 
     async def cycle(self) -> Decisions:
         await self._kubelet.cycle()
@@ -81,22 +83,8 @@ class World:
         await self.rest()
         return decisions
 
-    async def rest(self) -> None:
-        await self.activity.quiet()
-
     async def advance(self, seconds: float) -> None:
         await self.time.advance(seconds, self.rest)
-
-    async def hold(self, resource: Resource, namespace: str, name: str) -> None:
-        self._watched.hold(resource, namespace, name)
-
-    async def release(self, resource: Resource, namespace: str, name: str) -> None:
-        self._watched.release(resource, namespace, name)
-        await self.rest()
-
-    async def disconnect(self) -> None:
-        self._watched.disconnect()
-        await self.rest()
 
     async def stop_component(self, name: str) -> None:
         await self.plane.stop_component(name)
@@ -111,15 +99,46 @@ class World:
         await self._kubelet.finish(namespace, name, code)
         await self.rest()
 
+    def metrics(self) -> str:
+        return self.plane.metrics.expose().decode()
+
+
+class World(ManualWorld):
+    """One cluster in this process. `order` seeds the order in which watchers hear of changes; 0 is the natural one."""
+
+    def __init__(self, make: MakeControlPlane, order: int = 0) -> None:
+        super().__init__(make)
+        self.store = Store(clock=self.time, seed=order)
+        self.store.gates.append(VolcanoGate(self.store.storage, MUTATING))
+        self._watched = InProcessTransport(self.store, shuffle_seed=order or None)
+        self._open(InProcessTransport(self.store))
+
+    async def start(self, scheduler_conf: str) -> None:
+        await self._begin(self._watched, scheduler_conf)
+
+    async def stop(self) -> None:
+        if self._plane is not None:
+            await self._plane.stop()
+        await self._watched.close()
+        await self._client.close()
+
+    async def hold(self, resource: Resource, namespace: str, name: str) -> None:
+        self._watched.hold(resource, namespace, name)
+
+    async def release(self, resource: Resource, namespace: str, name: str) -> None:
+        self._watched.release(resource, namespace, name)
+        await self.rest()
+
+    async def disconnect(self) -> None:
+        self._watched.disconnect()
+        await self.rest()
+
     async def overwrite(self, resource: Resource, namespace: str, name: str, patch: JsonObject) -> None:
         record = self.store.read(resource, namespace, name)
         merged = merge(record.decode(), patch)
         assert isinstance(merged, dict)
         self.store.storage.put(resource, merged)
         await self.rest()
-
-    def metrics(self) -> str:
-        return self.plane.metrics.expose().decode()
 
     def version(self) -> int:
         return self.store.storage.version
