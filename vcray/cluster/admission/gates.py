@@ -1,0 +1,23 @@
+"""All admission of one served cluster, in kube-apiserver's order.
+
+`install` puts it onto a store. Everything here waits until it has something to do: a cluster without policies, quotas, limit
+ranges and service accounts pays a look at a few empty tables for each write.
+"""
+
+from __future__ import annotations
+
+from vcray.cluster.admission.policygate import PolicyGate
+from vcray.cluster.admission.quota import QuotaGate
+from vcray.cluster.admission.quotastatus import Later, QuotaStatus
+from vcray.cluster.objects.store import Store
+
+
+def install(store: Store, later: Later) -> QuotaStatus:
+    """Add the gates to a store; the returned recount of quotas runs by `later` until it is closed. May be called again
+    when a store is served anew."""
+    if not any(isinstance(gate, QuotaGate) for gate in store.gates):
+        store.gates += [
+            PolicyGate(store.storage, store.catalog),
+            QuotaGate(store.storage, store.clock),
+        ]
+    return QuotaStatus(store.storage, store.catalog, store.clock, later)
