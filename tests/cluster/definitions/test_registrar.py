@@ -155,7 +155,7 @@ def test_deletion_takes_the_objects_and_ends_their_watches(store: Store) -> None
 
     last, gone = store.delete(CUSTOMRESOURCEDEFINITIONS, "", "widgets.example.com")
 
-    lines = [watcher.queue.get_nowait() for _ in range(watcher.queue.qsize())]
+    lines = watcher.lines.take()
     assert not isinstance(last, bool)
     assert condition(last.decode(), "Terminating")["reason"] == "InstanceDeletionPending"
     assert gone

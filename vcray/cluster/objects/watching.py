@@ -17,6 +17,7 @@ import msgspec
 from vcray.api.meta import JsonObject
 from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, Resource
 from vcray.cluster.objects.catalog import Kind
+from vcray.cluster.objects.lines import Lines
 from vcray.cluster.objects.record import Change, ObjectKey, Record, StoredEvent, make_record
 from vcray.cluster.objects.storage import Storage
 from vcray.cluster.objects.versions import shown
@@ -28,50 +29,93 @@ def line(change: str, body: bytes) -> bytes:
 
 
 def bookmark(resource: Resource, version: int, last_initial: bool = False) -> bytes:
-    """A line that tells only how far the watch has come; `last_initial` ends the objects that were there before."""
+    """An object that tells only how far a watch has come; `last_initial` ends the objects that were there before."""
     metadata: JsonObject = {"resourceVersion": str(version)}
     if last_initial:
         metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
     body: JsonObject = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
-    return line("BOOKMARK", msgspec.json.encode(body))
+    return msgspec.json.encode(body)
 
 
 def _nothing() -> None:
     return
 
 
-class Watcher:
-    """One open watch: which changes it sees, and the queue of its lines (None ends it)."""
+Encode = Callable[[str, Record], bytes]
+Frame = Callable[[str, bytes], bytes]
+Shared = dict[tuple[tuple[Resource, str], str], bytes]
+"""Lines of one change by the form they were made for and the change they tell."""
 
-    def __init__(self, kind: Kind, namespace: str, test: Callable[[Record], bool]) -> None:
+_LEFT = "LEFT"  # changed so that a selector sees it no longer
+
+
+class Watcher:
+    """One open watch: which changes it sees, and its lines.
+
+    `encode` turns a change and a record into a line, `frame` a change and an object's bytes, by default JSON without a line end; watchers of one kind whose `form`
+    is the same share the lines. `limit` is how many lines its reader may fall behind; `bookmarks` whether it wants any.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        namespace: str,
+        test: Callable[[Record], bool],
+        *,
+        encode: Encode | None = None,
+        frame: Frame = line,
+        form: str = "",
+        limit: int = 0,
+        bookmarks: bool = True,
+    ) -> None:
         self.kind = kind
         self.resource = kind.stored
+        self.bookmarks = bookmarks
         self._namespace = namespace
         self._test = test
-        self.queue: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._encode = encode or self._plain
+        self._frame = frame
+        self._form = (kind.resource, form)
+        self.lines = Lines(limit)
         self.withheld: list[StoredEvent] = []
         self.pending: deque[StoredEvent] = deque()
 
-    def send(self, event: StoredEvent) -> None:
-        """Queue the line of a change, if it is seen through the selectors."""
-        shown = self._show(event)
-        if shown is not None:
-            self.queue.put_nowait(shown)
+    def _plain(self, change: str, record: Record) -> bytes:
+        return line(change, shown(self.kind, record))
+
+    def send(self, event: StoredEvent, shared: Shared) -> None:
+        """Queue the line of a change, if it is seen through the selectors. `shared` keeps lines for other watchers."""
+        change = self._seen_as(event)
+        if change is None:
+            return
+        left = change == _LEFT
+        key = (self._form, change)
+        item = shared.get(key)
+        if item is None:
+            record = event.record
+            if left and event.previous is not None:
+                record = make_record(record.resource, event.previous.decode(), record.version)
+            item = shared[key] = self._encode("DELETED" if left else change, record)
+        self.lines.put(item)
 
     def _sees(self, record: Record) -> bool:
         return (not self._namespace or record.namespace == self._namespace) and self._test(record)
 
-    def _show(self, event: StoredEvent) -> bytes | None:
+    def _seen_as(self, event: StoredEvent) -> str | None:
         record, previous = event.record, event.previous
+        if event.change is Change.ADDED:
+            return "ADDED" if self._sees(record) else None
         saw = previous is not None and self._sees(previous)
         if event.change is Change.DELETED:
-            return line("DELETED", shown(self.kind, record)) if saw else None
+            return "DELETED" if saw else None
         if self._sees(record):
-            return line("MODIFIED" if saw else "ADDED", shown(self.kind, record))
-        if saw and previous is not None:
-            last = make_record(previous.resource, previous.decode(), record.version)
-            return line("DELETED", shown(self.kind, last))
-        return None
+            return "MODIFIED" if saw else "ADDED"
+        return _LEFT if saw else None
+
+    def mark(self, version: int) -> None:
+        """Queue a bookmark, unless lines are on their way, so that none runs ahead."""
+        if self.bookmarks and not self.withheld and not self.pending:
+            self.lines.put(self._frame("BOOKMARK", bookmark(self.kind.resource, version)))
 
 
 class Delivery:
@@ -94,7 +138,7 @@ class Delivery:
         """Serve a watcher, beginning behind version `since`. Raises Gone if that is forgotten."""
         if since is not None:
             for event in self._storage.since(watcher.resource, since):
-                self._offer(watcher, event)
+                self._offer(watcher, event, {})
         self._watchers.setdefault(watcher.resource, []).append(watcher)
 
     def close(self, watcher: Watcher) -> None:
@@ -108,9 +152,9 @@ class Delivery:
         if watcher not in self._watchers.get(watcher.resource, []):
             return
         self.close(watcher)
-        if with_bookmark and not watcher.withheld and not watcher.pending:
-            watcher.queue.put_nowait(bookmark(watcher.kind.resource, self._storage.version))
-        watcher.queue.put_nowait(None)
+        if with_bookmark:
+            watcher.mark(self._storage.version)
+        watcher.lines.put(None)
 
     def end_all(self) -> None:
         """End every open watch, as a server that goes away does."""
@@ -129,14 +173,13 @@ class Delivery:
             yield from watchers
 
     def bookmark_all(self) -> None:
-        """Send every idle watcher a bookmark; one that has lines on the way gets none, so none runs ahead."""
+        """Send every idle watcher that wants any a bookmark."""
         for watcher in self.watchers():
-            if not watcher.withheld and not watcher.pending:
-                watcher.queue.put_nowait(bookmark(watcher.kind.resource, self._storage.version))
+            watcher.mark(self._storage.version)
 
     def idle(self) -> bool:
         """True if no change is on its way to a watcher; withheld ones do not count."""
-        return not self._waiting and all(watcher.queue.empty() for watcher in self.watchers())
+        return not self._waiting and all(watcher.lines.empty() for watcher in self.watchers())
 
     # -- holding ----------------------------------------------------------------------------------------------
 
@@ -152,13 +195,16 @@ class Delivery:
             due = [event for event in watcher.withheld if event.record.key == key]
             watcher.withheld = [event for event in watcher.withheld if event.record.key != key]
             for event in due:
-                self._offer(watcher, event)
+                self._offer(watcher, event, {})
 
     # -- sending ----------------------------------------------------------------------------------------------
 
     def _on_change(self, event: StoredEvent) -> None:
-        for watcher in self._watchers.get(event.record.resource, ()):
-            self._offer(watcher, event)
+        watchers = self._watchers.get(event.record.resource)
+        if watchers:
+            shared: Shared = {}
+            for watcher in watchers:
+                self._offer(watcher, event, shared)
         if event.change is Change.DELETED and event.record.resource == CUSTOMRESOURCEDEFINITIONS:
             self._end_kind(event.record.name)
 
@@ -167,11 +213,11 @@ class Delivery:
         for watcher in [each for each in self.watchers() if each.resource.full_name == name]:
             self.end(watcher)
 
-    def _offer(self, watcher: Watcher, event: StoredEvent) -> None:
-        if (watcher.resource, event.record.key) in self._held:
+    def _offer(self, watcher: Watcher, event: StoredEvent, shared: Shared) -> None:
+        if self._held and (watcher.resource, event.record.key) in self._held:
             watcher.withheld.append(event)
         elif self._dice is None:
-            watcher.send(event)
+            watcher.send(event, shared)
         else:
             if not watcher.pending:
                 self._waiting.append(watcher)
@@ -189,7 +235,7 @@ class Delivery:
             return
         watcher = self._waiting.pop(self._dice.randrange(len(self._waiting)))
         for _ in range(self._dice.randint(1, len(watcher.pending))):
-            watcher.send(watcher.pending.popleft())
+            watcher.send(watcher.pending.popleft(), {})
         if watcher.pending:
             self._waiting.append(watcher)
         if self._waiting:

@@ -79,12 +79,12 @@ class Api:
         if MASTERS not in request.user.groups:
             self.authority.check(request.user, attributes_of(request))
 
-    def watch(self, request: Request, delivery: Delivery) -> Watch:
-        """Open a watch. Raises ApiError."""
+    def watch(self, request: Request, delivery: Delivery, framed: bool = False) -> Watch:
+        """Open a watch; `framed` for one that goes over HTTP. Raises ApiError."""
         self.authorize(request)
         target = parse(self.store.catalog, request.path)
         self._check_verb("watch", target)
-        return Watch(self.store, delivery, target, request)
+        return Watch(self.store, delivery, target, request, framed)
 
     # -- resources ----------------------------------------------------------------------------------------------
 

@@ -12,12 +12,15 @@ import json
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from aiohttp import web
 
 from vcray.api.meta import JsonObject
 from vcray.clock import Clock
+from vcray.cluster.admission.gates import install
+from vcray.cluster.admission.quotastatus import QuotaStatus
 from vcray.cluster.admission.webhooks import Remarks, Webhooks
 from vcray.cluster.objects.review import Review, User
 from vcray.cluster.objects.store import Store
@@ -34,12 +37,14 @@ from vcray.cluster.server.subresources import LogReader
 from vcray.cluster.server.tokens import ADMIN, ANONYMOUS, impersonated, new_token
 from vcray.kube.certificates import Certificate, new_authority, server_context, serving_certificate
 from vcray.kube.errors import ApiError, TooLarge
-from vcray.kube.transport import JSON, Response
+from vcray.kube.transport import Response
 
 UNAUTHORIZED = ApiError("Unauthorized", code=401, reason="Unauthorized")
 _KEEP_ALIVE_S = 600.0
 _LONGEST_LINE = 1 << 20  # a label selector may be long
 _GRACE_S = 1.0
+_BOOKMARK_EVERY_S = 60.0
+_RECOUNT_S = 0.02  # what goes away together is recounted together
 _COMPRESSED_FROM = 128 * 1024
 
 
@@ -89,7 +94,9 @@ class EmbeddedServer:
         self._tls = server_context(serving)
         self._server: web.Server | None = None
         self._listener: asyncio.Server | None = None
+        self._marking: asyncio.Task[None] | None = None
         self._port = 0
+        self._quotas: QuotaStatus | None = None
 
     # -- life -------------------------------------------------------------------------------------------------
 
@@ -110,12 +117,16 @@ class EmbeddedServer:
             self._server, self._options.host, self._options.port, ssl=self._tls, backlog=1024
         )
         self._port = self._listener.sockets[0].getsockname()[1]
+        self._marking = asyncio.create_task(self._mark(), name="bookmarks of watches")
         bootstrap(self.store, self._port)
         self.api.address = f"{self._options.host}:{self._port}"
+        self._quotas = install(self.store, partial(loop.call_later, _RECOUNT_S))
 
     async def stop(self) -> None:
         """End all watches in order, let running requests finish shortly, close every connection. Safe to call twice."""
         self.api.ready = False
+        if self._marking is not None:
+            self._marking.cancel()
         self._delivery.shut()
         await self.transport.close()
         if self._listener is not None:
@@ -127,6 +138,14 @@ class EmbeddedServer:
             await self._listener.wait_closed()
         self._server = self._listener = None
         await self._webhooks.close()
+        if self._quotas is not None:
+            self._quotas.close()
+
+    async def _mark(self) -> None:
+        """Tell watchers about once a minute how far they have come, so that they can resume from there."""
+        while True:
+            await asyncio.sleep(_BOOKMARK_EVERY_S)
+            self._delivery.bookmark_all()
 
     async def _review(self, review: Review) -> JsonObject | None:
         if not self._webhooks.concern(review):
@@ -181,13 +200,16 @@ class EmbeddedServer:
         return replace(request, user=other)
 
     async def _watch(self, incoming: web.BaseRequest, request: Request) -> web.StreamResponse:
-        watch = self.api.watch(request, self._delivery)
-        answer = web.StreamResponse(headers={**self._headers(request), "Content-Type": JSON})
+        watch = self.api.watch(request, self._delivery, framed=True)
+        answer = web.StreamResponse(headers={**self._headers(request), "Content-Type": watch.content_type})
         answer.enable_chunked_encoding()
+        transport = incoming.transport
+        if transport is not None:
+            watch.when_overrun(transport.abort)
         try:
             await answer.prepare(incoming)
-            async for item in watch.lines():
-                await answer.write(item + b"\n")
+            async for batch in watch.batches():
+                await answer.write(batch)
             await answer.write_eof()
         except ConnectionError:
             pass
