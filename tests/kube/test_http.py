@@ -13,7 +13,7 @@ from vcray.api.resources import CONFIGMAPS, PODS
 from vcray.errors import Unauthorized, Unreachable
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import Forbidden, ServerFailure, TooManyRequests
-from vcray.kube.http import HttpTransport, StaticToken
+from vcray.kube.http import HttpTransport, StaticToken, environment_proxy
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -231,3 +231,26 @@ async def test_an_answer_that_is_no_status_is_shown_as_it_is() -> None:
             await client.version()
 
     assert failed.value.code == 502
+
+
+@pytest.mark.parametrize(
+    ("url", "variables", "proxy"),
+    [
+        ("https://api.example.com:6443", {"HTTPS_PROXY": "http://proxy:3128"}, "http://proxy:3128"),
+        ("https://api.example.com", {"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "example.com"}, None),
+        ("https://api.example.com", {"HTTP_PROXY": "http://proxy:3128"}, None),
+        ("https://127.0.0.1:6443", {"HTTPS_PROXY": "http://proxy:3128"}, None),
+        ("https://localhost", {"HTTPS_PROXY": "http://proxy:3128"}, None),
+        ("https://api.example.com", {}, None),
+    ],
+)
+def test_the_proxy_of_the_environment_is_used_for_servers_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, url: str, variables: dict[str, str], proxy: str | None
+) -> None:
+    for name in ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    assert environment_proxy(url) == proxy

@@ -7,6 +7,8 @@ import os
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from typing import Protocol
+from urllib.parse import urlsplit
+from urllib.request import getproxies_environment, proxy_bypass_environment
 
 import aiohttp
 
@@ -70,7 +72,7 @@ class HttpTransport:
         self._url = url.rstrip("/")
         self._credentials = credentials or NoCredentials()
         self._tls = tls
-        self._proxy = proxy
+        self._proxy = proxy or environment_proxy(self._url)
         self._server_hostname = server_hostname
         self._session: aiohttp.ClientSession | None = None
         self._renewing = asyncio.Lock()
@@ -162,7 +164,6 @@ class HttpTransport:
             )
             self._session = aiohttp.ClientSession(
                 connector=connector,
-                trust_env=True,
                 read_bufsize=_READ_BUFFER,
                 headers={"User-Agent": "vcray", "Accept": JSON},
             )
@@ -177,6 +178,17 @@ class HttpTransport:
             if await self._credentials.authorization() == used:
                 await self._credentials.renew()
             return await self._credentials.authorization() != used
+
+
+def environment_proxy(url: str) -> str | None:
+    """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for a server; none for one on this machine, as in Go.
+
+    Read once: aiohttp's own reading starts a thread for each request."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host in ("localhost", "::1") or host.startswith("127.") or proxy_bypass_environment(parts.netloc):
+        return None
+    return getproxies_environment().get(parts.scheme)
 
 
 def _with(headers: Mapping[str, str], authorization: str | None) -> dict[str, str]:
