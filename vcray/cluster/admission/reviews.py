@@ -157,6 +157,8 @@ def _decode_patch(raw: str) -> list[JsonValue]:
         decoded: JsonValue = msgspec.json.decode(base64.b64decode(raw, validate=True))
     except (binascii.Error, msgspec.DecodeError) as error:
         raise BadAnswer(f"received undecodable patch in webhook response: {error}") from error
+    if decoded is None:  # Volcano's webhooks send `null` when there is nothing to change
+        return []
     if not isinstance(decoded, list):
         raise BadAnswer("received undecodable patch in webhook response: the patch must be a list")
     return decoded
