@@ -8,7 +8,7 @@ import ssl
 from collections.abc import AsyncGenerator, Mapping
 from typing import Protocol
 from urllib.parse import urlsplit
-from urllib.request import getproxies_environment, proxy_bypass_environment
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
@@ -186,9 +186,9 @@ def environment_proxy(url: str) -> str | None:
     Read once: aiohttp's own reading starts a thread for each request."""
     parts = urlsplit(url)
     host = parts.hostname or ""
-    if host in ("localhost", "::1") or host.startswith("127.") or proxy_bypass_environment(parts.netloc):
+    if host in ("localhost", "::1") or host.startswith("127.") or proxy_bypass(parts.netloc):
         return None
-    return getproxies_environment().get(parts.scheme)
+    return getproxies().get(parts.scheme)
 
 
 def _with(headers: Mapping[str, str], authorization: str | None) -> dict[str, str]:
