@@ -8,13 +8,18 @@ from collections.abc import Iterable, Sequence
 
 from vcray.api.meta import JsonValue
 
+_ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?\Z")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
 
 
 def shown(value: JsonValue) -> str:
-    """A value as error messages show it: JSON, without spaces."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    """A value as error messages show it: JSON without spaces; in objects and lists with Go's escapes."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    if isinstance(value, dict | list):
+        for mark, escaped in _ESCAPED.items():
+            text = text.replace(mark, escaped)
+    return text
 
 
 class Faults:

@@ -65,10 +65,12 @@ def _misfits(value: JsonValue, schema: JsonObject, path: str) -> list[str]:
     """The faults of a default, which is checked as the only field of an object."""
     bare = {key: item for key, item in schema.items() if key != "default"}
     holder: JsonObject = {"type": "object", "properties": {"default": bare}}
-    return [
-        error.replace("default", path, 1) if error.startswith("default") else error
-        for error in validate({"default": value}, holder)
-    ]
+    found = []
+    for error in validate({"default": value}, holder):
+        where, _, told = error.partition(": ")
+        told = told.replace(f": {where} in body", f": {where.removeprefix('default').lstrip('.')} in body", 1)
+        found.append(f"{where.replace('default', path, 1)}: {told}" if where.startswith("default") else error)
+    return found
 
 
 def _check(schema: JsonObject, path: str, place: _Place, faults: Faults) -> None:
@@ -244,6 +246,20 @@ def _rules(schema: JsonObject, path: str, faults: Faults) -> None:
             faults.invalid(f"{where}.fieldPath", place, "must be non-empty if specified")
         if _broken(place):
             faults.invalid(f"{where}.fieldPath", place, "must not contain line breaks")
+        if place and not _leads_to_a_field(schema, place):
+            faults.invalid(f"{where}.fieldPath", place, "must be a valid path")
+
+
+def _leads_to_a_field(schema: JsonObject, path: str) -> bool:
+    """Whether a rule's field path, as far as it is plain names, leads through the schema's fields."""
+    if not path.startswith(".") or "[" in path:
+        return path.startswith("[")
+    for name in path[1:].split("."):
+        below = dig_object(schema, "properties").get(name) or schema.get("additionalProperties")
+        if not isinstance(below, dict):
+            return False
+        schema = below
+    return True
 
 
 def _broken(text: str) -> bool:

@@ -57,10 +57,12 @@ def set_defaults(definition: JsonObject) -> None:
 
 def first_status(definition: JsonObject) -> JsonObject:
     """The status at creation: nothing accepted yet."""
+    version = storage_version(definition)
+    stored: list[JsonValue] = [version] if version else []
     return {
         "conditions": None,
         "acceptedNames": {"plural": "", "kind": ""},
-        "storedVersions": [storage_version(definition)],
+        "storedVersions": stored,
     }
 
 

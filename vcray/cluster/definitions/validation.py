@@ -88,11 +88,28 @@ def _versions(versions: list[JsonObject], faults: Faults) -> None:
             place = "spec.validation" if same_schema else f"{path}.schema"
             _schema(schema, version, f"{place}.openAPIV3Schema", faults)
         _rest_of_version(version, "spec" if one else path, faults)
-    told: list[JsonValue] = list(versions)
+    if names and (reason := not_a_label(names[0])):
+        faults.invalid("spec.version", names[0], reason)
+    told: list[JsonValue] = [_told(version, same_schema) for version in versions]
     if len(set(names)) != len(names):
         faults.invalid("spec.versions", told, "must contain unique version names")
     if sum(1 for version in versions if version.get("storage")) != 1:
         faults.invalid("spec.versions", told, "must have exactly one version marked as storage version")
+
+
+def _told(version: JsonObject, same_schema: bool) -> JsonObject:
+    """A version as messages show it: the server's own form, without what all versions have in common."""
+    return {
+        "Name": version.get("name"),
+        "Served": bool(version.get("served")),
+        "Storage": bool(version.get("storage")),
+        "Deprecated": bool(version.get("deprecated")),
+        "DeprecationWarning": version.get("deprecationWarning"),
+        "Schema": None if same_schema else version.get("schema"),
+        "Subresources": None,
+        "AdditionalPrinterColumns": None,
+        "SelectableFields": None,
+    }
 
 
 def _rest_of_version(version: JsonObject, path: str, faults: Faults) -> None:
@@ -241,7 +258,7 @@ def _stored_versions(obj: JsonObject, faults: Faults) -> None:
     stored, path = dig_list(obj, "status", "storedVersions"), "status.storedVersions"
     versions = dig_objects(obj, "spec", "versions")
     if not stored:
-        faults.invalid(path, stored, "must have at least one stored version")
+        faults.invalid(path, None, "must have at least one stored version")
         return
     known = {dig_str(version, "name") for version in versions}
     for version in versions:
