@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.api.resources import PODS
+from vcray.api.resources import KUBERNETES_JOBS, PODS, REPLICATIONCONTROLLERS, Resource
 from vcray.clock import rfc3339
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.record import Record, dig, integer, section, text
@@ -21,7 +21,7 @@ _FINISHED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """What a delete asks for; None where it says nothing."""
+    """What a delete asks for; None, and an empty propagation, where it says nothing."""
 
     grace_seconds: int | None = None
     propagation: str = "Background"
@@ -35,8 +35,9 @@ def read_options(body: JsonObject, query_grace: str = "", query_propagation: str
     grace = body.get("gracePeriodSeconds")
     seconds = grace if isinstance(grace, int) else int(query_grace) if query_grace.isdigit() else None
     propagation = text(body.get("propagationPolicy")) or query_propagation
-    if not propagation:
-        propagation = "Orphan" if body.get("orphanDependents") else "Background"
+    orphans = body.get("orphanDependents")
+    if not propagation and orphans is not None:
+        propagation = "Orphan" if orphans else "Background"
     dry_run = body.get("dryRun")
     return DeleteOptions(
         grace_seconds=seconds,
@@ -45,6 +46,16 @@ def read_options(body: JsonObject, query_grace: str = "", query_propagation: str
         resource_version=text(dig(body, "preconditions", "resourceVersion")),
         dry_run=isinstance(dry_run, list) and "All" in dry_run,
     )
+
+
+def propagation_of(resource: Resource, obj: JsonObject, options: DeleteOptions) -> str:
+    """What a delete does to dependents: as asked for, else by the object's finalizers, else by its kind's custom."""
+    if options.propagation:
+        return options.propagation
+    held = finalizers(obj)
+    if ORPHAN in held or FOREGROUND in held:
+        return "Orphan" if ORPHAN in held else "Foreground"
+    return "Orphan" if resource in (REPLICATIONCONTROLLERS, KUBERNETES_JOBS) else "Background"
 
 
 def check_preconditions(record: Record, options: DeleteOptions) -> None:

@@ -14,10 +14,12 @@ from vcray.cluster.objects.deletion import (
     ORPHAN,
     DeleteOptions,
     add_finalizer,
+    drop_finalizer,
     finalizers,
     grace_of,
     is_done,
     mark,
+    propagation_of,
 )
 from vcray.cluster.objects.garbage import Collector
 from vcray.cluster.objects.record import Record, dig, section
@@ -34,19 +36,23 @@ class Removal:
     def __init__(self, storage: Storage, catalog: Catalog, clock: Clock, collects: bool = True) -> None:
         self._storage = storage
         self._clock = clock
-        self._collector = Collector(storage, catalog, self) if collects else None
+        self.collector = Collector(storage, catalog, self, clock.now) if collects else None
         self._registrar = Registrar(storage, catalog, self, clock.now)
 
     def changed(self, record: Record) -> None:
         """An object was created or changed: what a definition describes is served from now on."""
         if record.resource == CUSTOMRESOURCEDEFINITIONS:
             self._registrar.changed(record)
+        self._collect()
 
     def created(self, record: Record) -> None:
         """A new object is there: it goes again if all of its owners are gone."""
         self.changed(record)
-        if self._collector is not None:
-            self._collector.created(record)
+
+    def _collect(self) -> None:
+        """Let the collector act on what it has seen."""
+        if self.collector is not None:
+            self.collector.work()
 
     def delete_record(self, record: Record, options: DeleteOptions) -> Record:
         """The same as `delete`, under the name that the collector knows."""
@@ -68,20 +74,22 @@ class Removal:
         if not changed and not waits:
             return record
         marked = self._storage.put(record.resource, obj)
-        if self._collector is not None:
-            if waits:
-                self._collector.marked(marked, obj)
-            if namespace_waits:
-                self._collector.empty_namespace(record.name)
+        if self.collector is not None and namespace_waits:
+            self.collector.empty_namespace(record.name)
+        self._collect()
         return marked
 
     def _waits(self, record: Record, obj: JsonObject, options: DeleteOptions) -> bool:
-        """Put the finalizer of the propagation in place, if somebody will take it away again."""
-        if options.propagation not in ("Foreground", "Orphan"):
+        """Put the finalizer of the propagation in place of others, if somebody will take it away again."""
+        propagation = propagation_of(record.resource, obj, options)
+        for name, asked in ((FOREGROUND, "Foreground"), (ORPHAN, "Orphan")):
+            if propagation != asked:
+                drop_finalizer(obj, name)
+        if propagation == "Background":
             return False
-        if self._collector is not None and not self._storage.owned_by(record.uid):
+        if self.collector is not None and not self._storage.owned_by(record.uid):
             return False
-        return add_finalizer(obj, FOREGROUND if options.propagation == "Foreground" else ORPHAN)
+        return add_finalizer(obj, FOREGROUND if propagation == "Foreground" else ORPHAN)
 
     def rewrite(self, record: Record, change: Callable[[JsonObject], bool]) -> None:
         """Change the present version of an object as the server itself; done if `change` returns False."""
@@ -96,11 +104,11 @@ class Removal:
             self.remove(present, obj)
         else:
             self._storage.put(record.resource, obj)
+            self._collect()
 
     def remove(self, record: Record, last: JsonObject) -> Record:
         """Take an object away, whatever it waits for."""
         gone = self._storage.remove(record, last)
-        if self._collector is not None:
-            self._collector.removed(record)
+        self._collect()
         self._registrar.removed(record)
         return gone

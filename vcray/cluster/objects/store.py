@@ -31,6 +31,8 @@ __all__ = ["DEFAULT_NAMESPACES", "ListPage", "Selection", "Store", "Write"]
 
 DEFAULT_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
+_SERVER = Write(manager="kube-apiserver")
+
 
 class Store:
     """The objects of one embedded cluster.
@@ -63,15 +65,17 @@ class Store:
         )
         if database is not None:
             database.restore(self.storage, self.catalog)
+            if self.removal.collector is not None:
+                self.removal.collector.recover()
         self._bootstrap()
 
     def _bootstrap(self) -> None:
         for name in DEFAULT_NAMESPACES:
             if self.storage.get(NAMESPACES, "", name) is None:
-                self.create(NAMESPACES, "", {"metadata": {"name": name}})
+                self.create(NAMESPACES, "", {"metadata": {"name": name}}, _SERVER)
         for name, value in SYSTEM_PRIORITIES.items():
             if self.storage.get(PRIORITYCLASSES, "", name) is None:
-                self.create(PRIORITYCLASSES, "", {"metadata": {"name": name}, "value": value})
+                self.create(PRIORITYCLASSES, "", {"metadata": {"name": name}, "value": value}, _SERVER)
 
     # -- reading ----------------------------------------------------------------------------------------------
 

@@ -103,6 +103,8 @@ class EmbeddedServer:
     async def start(self) -> None:
         """Listen. OSError if the port is taken."""
         loop = asyncio.get_running_loop()
+        if self.store.removal.collector is not None:
+            self.store.removal.collector.defer(loop.call_soon)
         self._server = web.Server(
             self._handle,
             request_factory=None,
