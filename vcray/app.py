@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import signal
 import socket
+import sys
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,7 +19,8 @@ from pathlib import Path
 from vcray.actors.conf_file import ConfFile
 from vcray.actors.conf_file import read as read_conf
 from vcray.actors.coordinator import policy_from
-from vcray.actors.deployment import ADMISSION, CONTROLLERS, COORDINATOR, SCHEDULER, components
+from vcray.actors.deployment import ADMISSION, CONTROLLERS, COORDINATOR, SCHEDULER, components, plan
+from vcray.actors.fleet import Connection, Fleet, Processes
 from vcray.actors.local_runtime import ActiveTransport, Activity, LocalRuntime
 from vcray.actors.messages import Accepted, Reconfigure, Round, RoundDone
 from vcray.actors.metrics_server import MetricsServer
@@ -34,7 +36,7 @@ from vcray.core.decisions import Decisions
 from vcray.errors import ConfigError, Problem, ServerError, VcrayError
 from vcray.kube.auth import load as load_transport
 from vcray.kube.client import KubeClient
-from vcray.kube.errors import NOT_INSTALLED, AlreadyExists, ResourceMissing
+from vcray.kube.errors import NOT_INSTALLED, AlreadyExists, ApiError, ResourceMissing
 from vcray.kube.events import EventRecorder, Involved
 from vcray.kube.lease import Leadership
 from vcray.kube.transport import Transport
@@ -44,13 +46,60 @@ from vcray.registry import discover
 from vcray.sim.remote import RemoteWorld
 from vcray.sim.world import World
 
-__all__ = ["CONTROLLERS", "SCHEDULER", "ControlPlane", "in_process", "on_server", "run"]
+__all__ = ["CONTROLLERS", "SCHEDULER", "ControlPlane", "FleetPlane", "in_process", "on_server", "run"]
 
 log = get_logger("app")
 
+WEBHOOK_ATTEMPTS, WEBHOOK_PAUSE_S = 40, 0.25
+"""How long to wait for webhooks that a killed process left registered and ours are about to serve."""
 
-class ControlPlane:
-    """Scheduler and controllers on one API server. `manual`: rounds run only by `round()`."""
+
+class _Plane:
+    """What every control plane has: a connection of its own, settings, the policy in force, metrics."""
+
+    def __init__(self, transport: Transport, facts: Facts, time: Time) -> None:
+        self.settings = facts.settings
+        self.time = time
+        self.metrics = Metrics()
+        self._facts = facts
+        self._transport = transport
+        self._registry = discover()
+        self.policy = policy_from(facts.scheduler_conf, self._registry)
+        for problem in self.policy.problems:
+            self.metrics.config_problems.labels(code=problem.code).inc()
+
+    async def tell(self, problems: Sequence[str]) -> None:
+        """Say on the root queue what is wrong with the configuration."""
+        recorder = EventRecorder(self._client(), self.settings.scheduler_names[0], self.time)
+        about = Involved(QUEUES.api_version, QUEUES.kind, "", "root")
+        for problem in problems:
+            with contextlib.suppress(VcrayError):
+                await recorder.record(about, "Warning", "SchedulerConfiguration", problem)
+
+    async def ensure_queues(self) -> None:
+        """Create `root` and the default queue where they are missing; a webhook that is not yet served is waited for."""
+        client = self._client()
+        for queue in initial_queues(self.settings.default_queue):
+            for attempt in range(WEBHOOK_ATTEMPTS):
+                try:
+                    await client.create(QUEUES, None, queue)
+                except AlreadyExists:
+                    pass
+                except ResourceMissing as error:
+                    raise ServerError(Problem("VC0404", self._transport.address, NOT_INSTALLED)) from error
+                except ApiError as error:
+                    if error.code < 500 or attempt == WEBHOOK_ATTEMPTS - 1 or not self.settings.admission:
+                        raise
+                    await self.time.sleep(WEBHOOK_PAUSE_S)
+                    continue
+                break
+
+    def _client(self) -> KubeClient:
+        return KubeClient(self._transport, "vcray-scheduler", sleep=self.time.sleep)
+
+
+class ControlPlane(_Plane):
+    """Scheduler and controllers on one API server, all in this process. `manual`: rounds run only by `round()`."""
 
     def __init__(
         self,
@@ -62,17 +111,11 @@ class ControlPlane:
         manual: bool = False,
         frames: bool = False,
     ) -> None:
-        self.settings = settings or Settings()
-        self.time: Time = time or WallTime()
         self.activity = activity or Activity()
-        self.metrics = Metrics()
-        self._transport = ActiveTransport(transport, self.activity)
+        text = DEFAULT_CONF if scheduler_conf is None else scheduler_conf
+        facts = Facts(settings or Settings(), text, manual)
+        super().__init__(ActiveTransport(transport, self.activity), facts, time or WallTime())
         self._frames = frames
-        self._registry = discover()
-        self._facts = Facts(self.settings, DEFAULT_CONF if scheduler_conf is None else scheduler_conf, manual)
-        self.policy = policy_from(self._facts.scheduler_conf, self._registry)
-        for problem in self.policy.problems:
-            self.metrics.config_problems.labels(code=problem.code).inc()
         self._halves: dict[str, LocalRuntime] = {}
 
     # -- life -------------------------------------------------------------------------------------------------
@@ -126,27 +169,60 @@ class ControlPlane:
             self._facts = replace(self._facts, scheduler_conf=text)
         return answer
 
-    async def tell(self, problems: Sequence[str]) -> None:
-        """Say on the root queue what is wrong with the configuration."""
-        recorder = EventRecorder(self._client(), self.settings.scheduler_names[0], self.time)
-        about = Involved(QUEUES.api_version, QUEUES.kind, "", "root")
-        for problem in problems:
-            with contextlib.suppress(VcrayError):
-                await recorder.record(about, "Warning", "SchedulerConfiguration", problem)
+    def exposition(self) -> bytes:
+        """The Prometheus text of all metrics."""
+        return self.metrics.expose()
 
-    async def ensure_queues(self) -> None:
-        """Create `root` and the default queue where they are missing."""
-        client = self._client()
-        for queue in initial_queues(self.settings.default_queue):
-            try:
-                await client.create(QUEUES, None, queue)
-            except AlreadyExists:
-                continue
-            except ResourceMissing as error:
-                raise ServerError(Problem("VC0404", self._transport.address, NOT_INSTALLED)) from error
+    def health(self) -> str:
+        """Empty: what runs in this process runs."""
+        return ""
 
-    def _client(self) -> KubeClient:
-        return KubeClient(self._transport, "vcray-scheduler", sleep=self.time.sleep)
+
+class FleetPlane(_Plane):
+    """The same parts in other processes, as the layout of the settings says."""
+
+    def __init__(
+        self, transport: Transport, facts: Facts, processes: Processes, connection: Connection
+    ) -> None:
+        super().__init__(transport, facts, WallTime())
+        hosts = plan(self.settings.layout, self.settings)
+        self.fleet = Fleet(processes, hosts, facts, connection, self.metrics, _say_line)
+
+    async def start(self) -> None:
+        """Start all hosts, and create the queues that must exist."""
+        if not self.settings.admission:
+            await self.ensure_queues()
+        await self.fleet.start()
+        if self.settings.admission:
+            await self.ensure_queues()
+
+    async def stop(self) -> None:
+        """Close the hosts and end their processes."""
+        await self.fleet.stop()
+
+    def handles(self) -> list[Handle]:
+        """All actors, with the statistics of the last look."""
+        return list(self.fleet.handles())
+
+    async def reconfigure(self, text: str) -> Accepted:
+        """Put a new configuration in force, or keep the last good one; hosts opened from now on begin with it."""
+        answer = await self.fleet.handle(COORDINATOR).ask(Reconfigure(text))
+        assert isinstance(answer, Accepted)
+        if answer.in_force:
+            self.fleet.facts = replace(self.fleet.facts, scheduler_conf=text)
+        return answer
+
+    def exposition(self) -> bytes:
+        """The Prometheus text of all processes' metrics."""
+        return self.fleet.exposition()
+
+    def health(self) -> str:
+        """Empty when all is well, else one sentence."""
+        return self.fleet.health()
+
+
+def _say_line(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def in_process(order: int = 0, settings: Settings | None = None, frames: bool = False) -> World:
@@ -179,7 +255,7 @@ async def run(
     text = DEFAULT_CONF if settings.scheduler_conf is None else read_conf(settings.scheduler_conf)
     transport = await load_transport(kubeconfig, context)
     try:
-        plane = ControlPlane(transport, settings, text)
+        plane = _plane(transport, settings, text, Connection(kubeconfig, context))
         if settings.strict and plane.policy.problems:
             raise ConfigError(plane.policy.problems)
         await _Service(plane, transport, settings, text, say).run()
@@ -187,12 +263,22 @@ async def run(
         await transport.close()
 
 
+def _plane(
+    transport: Transport, settings: Settings, text: str, connection: Connection
+) -> ControlPlane | FleetPlane:
+    if settings.runtime == "local":
+        return ControlPlane(transport, settings, text)
+    from vcray.actors.ray_runtime import RayProcesses
+
+    return FleetPlane(transport, Facts(settings, text), RayProcesses(settings.ray_address), connection)
+
+
 class _Service:
     """A control plane with what surrounds it in a process: lease, metrics, configuration file, signals."""
 
     def __init__(
         self,
-        plane: ControlPlane,
+        plane: ControlPlane | FleetPlane,
         transport: Transport,
         settings: Settings,
         text: str,
@@ -211,7 +297,9 @@ class _Service:
             asyncio.get_running_loop().add_signal_handler(name, self._stop.set)
         version = str((await self._client.version()).get("gitVersion"))
         supervisor = Supervisor(self._plane.handles, self._plane.time, self._plane.metrics)
-        server = MetricsServer(self._plane.metrics, supervisor.look, supervisor.health)
+        server = MetricsServer(
+            self._plane.exposition, supervisor.look, lambda: supervisor.health() or self._plane.health()
+        )
         work: list[asyncio.Task[None]] = []
         try:
             if self._settings.metrics_port >= 0:

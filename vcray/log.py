@@ -64,9 +64,9 @@ def get_logger(area: str) -> Logger:
     return Logger(area)
 
 
-def configure(level: str = "INFO") -> None:
-    """Send our own lines to standard error; other libraries' loggers stay as they are."""
-    handler = logging.StreamHandler(sys.stderr)
+def configure(level: str = "INFO", handler: logging.Handler | None = None) -> None:
+    """Send our own lines to standard error, or to a handler; other libraries' loggers stay as they are."""
+    handler = handler or logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Format())
     root = logging.getLogger(ROOT)
     root.handlers[:] = [handler]

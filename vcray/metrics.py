@@ -6,6 +6,8 @@ simulations do. `docs/metrics.md` lists all of them; a test keeps the two equal.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
@@ -109,3 +111,33 @@ class Metrics:
     def expose(self) -> bytes:
         """The Prometheus text of all metrics."""
         return generate_latest(self.registry)
+
+
+def merged(expositions: Iterable[bytes]) -> bytes:
+    """The expositions of several processes as one: samples of the same series are summed, since one process writes each;
+    a creation time is the earliest."""
+    notes: dict[str, list[str]] = {}
+    samples: dict[str, dict[str, float]] = {}
+    for exposition in expositions:
+        family = ""
+        for line in exposition.decode().splitlines():
+            if line.startswith("#"):
+                family = line.split(" ", 3)[2]
+                known = notes.setdefault(family, [])
+                if line not in known:
+                    known.append(line)
+                continue
+            series, _, text = line.rpartition(" ")
+            value, of_family = float(text), samples.setdefault(family, {})
+            created = series.partition("{")[0].endswith("_created")
+            before = of_family.get(series)
+            if before is None:
+                of_family[series] = value
+            else:
+                of_family[series] = min(before, value) if created else before + value
+    lines = [
+        line
+        for family, told in notes.items()
+        for line in (*told, *(f"{name} {value!r}" for name, value in samples.get(family, {}).items()))
+    ]
+    return ("\n".join(lines) + "\n").encode()

@@ -52,7 +52,7 @@ async def test_metrics_and_health_are_served_and_a_taken_port_is_one_sentence() 
     metrics = Metrics()
     metrics.rounds.inc()
     why = ["", "binder fails"]
-    server, second = (MetricsServer(metrics, lambda: None, lambda: why[0]) for _ in range(2))
+    server, second = (MetricsServer(metrics.expose, lambda: None, lambda: why[0]) for _ in range(2))
     await server.start("127.0.0.1", 0)
 
     async with aiohttp.ClientSession() as session:

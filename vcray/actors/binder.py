@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from vcray.actors.messages import Execute, Executed, GangLimits, Message, Outcome
 from vcray.actors.runtime import Time
@@ -29,6 +29,9 @@ log = get_logger("binder")
 
 T = TypeVar("T")
 
+LAST_WORDS_S = 10.0
+"""How long a stop waits for requests that are under way."""
+
 ATTEMPTS = 6
 """Tries of one write while the server cannot be reached or says it is busy: with back-off about 12 s in all."""
 
@@ -44,12 +47,15 @@ class Binder:
         self._time = time
         self._metrics = metrics
         self._slots = asyncio.Semaphore(parallel)
+        self._under_way: set[asyncio.Future[Any]] = set()
 
     async def start(self) -> None:
         """Nothing to prepare."""
 
     async def stop(self) -> None:
-        """Nothing to let go of."""
+        """Wait for the requests that are under way: whoever decides next must find their result in the API server."""
+        if self._under_way:
+            await asyncio.wait(self._under_way, timeout=LAST_WORDS_S)
 
     async def receive(self, message: Message) -> Message | None:
         if not isinstance(message, Execute):
@@ -154,12 +160,24 @@ class Binder:
             log.warning("eviction refused", pod=evict.task, message=str(error))
         return ()
 
+    async def _to_its_end(self, request: Awaitable[T]) -> T:
+        """A request once begun is not broken off, whatever happens to who asked for it."""
+        future = asyncio.ensure_future(request)
+        self._under_way.add(future)
+        future.add_done_callback(self._ended)
+        return await asyncio.shield(future)
+
+    def _ended(self, future: asyncio.Future[Any]) -> None:
+        self._under_way.discard(future)
+        if not future.cancelled():
+            future.exception()  # told to who asked, if it still listens
+
     async def _retried(self, call: Callable[[], Awaitable[T]]) -> T:
         backoff = Backoff(0.2, 5.0)
         for attempt in range(ATTEMPTS):
             try:
                 async with self._slots:
-                    return await call()
+                    return await self._to_its_end(call())
             except ApiError as error:
                 if attempt == ATTEMPTS - 1 or not (isinstance(error, TooManyRequests) or error.code >= 500):
                     raise

@@ -209,6 +209,10 @@ class LocalRuntime:
         """All actors, in order of their start."""
         return tuple(self._handles.values())
 
+    def statistics(self) -> tuple[Statistics, ...]:
+        """Of all actors, in order of their start."""
+        return tuple(handle.statistics() for handle in self._handles.values())
+
     def background(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         self._background.append(asyncio.create_task(self._again_and_again(name, work), name=name))
 

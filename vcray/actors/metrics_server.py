@@ -8,14 +8,16 @@ from collections.abc import Callable
 from aiohttp import web
 
 from vcray.errors import ConfigError, Problem
-from vcray.metrics import CONTENT_TYPE, Metrics
+from vcray.metrics import CONTENT_TYPE
 
 
 class MetricsServer:
-    """Serves what a `Metrics` holds. `refresh` is called before each answer, `healthy` says why not (empty: all well)."""
+    """Serves what `expose` gives. `refresh` is called before each answer, `healthy` says why not (empty: all well)."""
 
-    def __init__(self, metrics: Metrics, refresh: Callable[[], None], healthy: Callable[[], str]) -> None:
-        self._metrics = metrics
+    def __init__(
+        self, expose: Callable[[], bytes], refresh: Callable[[], None], healthy: Callable[[], str]
+    ) -> None:
+        self._expose = expose
         self._refresh = refresh
         self._healthy = healthy
         self._runner: web.AppRunner | None = None
@@ -49,7 +51,7 @@ class MetricsServer:
 
     async def _answer_metrics(self, _: web.Request) -> web.Response:
         self._refresh()
-        return web.Response(body=self._metrics.expose(), headers={"Content-Type": CONTENT_TYPE})
+        return web.Response(body=self._expose(), headers={"Content-Type": CONTENT_TYPE})
 
     async def _answer_health(self, _: web.Request) -> web.Response:
         why = self._healthy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar, get_args, get_origin
 
 import click
 
@@ -36,6 +36,8 @@ def _shown(default: object) -> str:
 
 
 def _kind(annotation: object) -> str:
+    if get_origin(annotation) is Literal:
+        return "|".join(get_args(annotation))
     known: dict[object, str] = {int: "INTEGER", float: "NUMBER", Names: "NAME,NAME"}
     return known.get(annotation, "FILE" if annotation == Path | None else "TEXT")
 

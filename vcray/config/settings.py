@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails
@@ -41,6 +41,13 @@ class Settings(BaseModel):
     )
     default_queue: str = Field(
         "default", description="queue of PodGroups that name none; created at start when missing"
+    )
+    runtime: Literal["local", "ray"] = Field("local", description="what the actors run on: local or ray")
+    layout: Literal["small", "standard", "huge"] = Field(
+        "standard", description="which actors share a process on Ray: small, standard or huge"
+    )
+    ray_address: str | None = Field(
+        None, description="HOST:PORT of a Ray cluster to join; without it one is started on loopback"
     )
     metrics_port: int = Field(
         8080, ge=-1, le=65535, description="port of /metrics and /healthz on loopback; 0 picks one, -1 none"
@@ -130,6 +137,7 @@ def _sentence(error: ErrorDetails) -> str:
         "float_parsing": "must be a number",
         "bool_parsing": "must be true or false",
         "string_pattern_mismatch": f"must be one of {', '.join(LOG_LEVELS)}",
+        "literal_error": f"must be one of {str(context.get('expected', '')).replace(' or ', ', ').replace(chr(39), '')}",
         "string_too_short": "must not be empty",
     }.get(error["type"], error["msg"])
     return f"{must}, got {error['input']!r}"

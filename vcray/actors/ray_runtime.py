@@ -1,0 +1,382 @@
+"""The hosts of a layout as Ray actors: the only module that imports ray.
+
+Each host is a named, supervised actor in a process of its own. Ray restarts a process that dies; the driver, which is
+`vcray run`, opens its parts anew (`vcray.actors.fleet`). Without an address the driver starts a Ray of its own: a head and
+one raylet on loopback, locked with a token, without dashboard, monitor and log files' monitor, in a folder that goes with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from vcray.actors import ray_environment  # noqa: F401  before ray, which reads its environment when it is imported
+
+# isort: split
+import ray
+from ray._private import ray_constants, services
+from ray._private.node import Node
+from ray._private.parameter import RayParams
+from ray.exceptions import RayError
+
+from vcray.actors.host import Host, Look, Lost, Opening, RemoteFailure, Stamp, send_lines
+from vcray.errors import Problem, ServerError
+from vcray.log import get_logger
+
+log = get_logger("ray")
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+STORE_BYTES: Final = 128 * 2**20
+"""Object store of a Ray of our own: it holds snapshots of rounds that fan out, nothing else."""
+OPEN_S: Final = 60.0
+CLOSE_S: Final = 20.0
+LOOK_S: Final = 5.0
+JOIN_S: Final = 20.0
+GONE_S: Final = 5.0
+WATCH_S: Final = 0.25
+"""How often the processes of our own Ray are looked at."""
+FOLDER: Final = "vcray-ray-"
+
+Reply = tuple[str, bytes | str | None]
+"""What a door answers: `ok` and a frame, or `lost` or `failed` and why."""
+
+
+class RayHost:
+    """One host, as an async actor. Its doors never raise, so that Ray has no exception to carry."""
+
+    def __init__(self) -> None:
+        self._link = _RayLink()
+        self._host = Host(self._link)
+
+    async def open(self, opening: Opening, peers: dict[str, Any]) -> None:
+        """See `Host.open`; `peers`: the actors of all hosts."""
+        send_lines(self._host, opening.facts.settings.log_level)
+        self._link.actors = peers
+        await self._host.open(opening)
+
+    async def close(self) -> None:
+        await self._host.close()
+
+    async def look(self) -> Look:
+        return self._host.look()
+
+    async def live(self) -> None:
+        """Never returns: its failure is the news of this process' death."""
+        await asyncio.Event().wait()
+
+    async def post(self, stamp: Stamp, part: str, frames: Sequence[bytes]) -> str:
+        """Empty when done, else why it is lost."""
+        try:
+            await self._host.post(stamp, part, frames)
+        except Lost as lost:
+            return str(lost)
+        return ""
+
+    async def ask(self, stamp: Stamp, part: str, frame: bytes) -> Reply:
+        try:
+            return "ok", await self._host.ask(stamp, part, frame)
+        except Lost as lost:
+            return "lost", str(lost)
+        except RemoteFailure as failure:
+            return "failed", str(failure)
+
+
+class _RayLink:
+    """Frames to other hosts as calls of their actors."""
+
+    def __init__(self) -> None:
+        self.actors: dict[str, Any] = {}
+
+    async def post(self, host: str, stamp: Stamp, part: str, frames: Sequence[bytes]) -> None:
+        why = await reply(self._actor(host).post.remote(stamp, part, frames))
+        if why:
+            raise Lost(why)
+
+    async def ask(self, host: str, stamp: Stamp, part: str, frame: bytes) -> bytes | None:
+        kind, value = await reply(self._actor(host).ask.remote(stamp, part, frame))
+        if kind == "lost":
+            raise Lost(value)
+        if kind == "failed":
+            raise RemoteFailure(value)
+        assert value is None or isinstance(value, bytes)
+        return value
+
+    def _actor(self, host: str) -> Any:
+        actor = self.actors.get(host)
+        if actor is None:
+            raise Lost(f"no process of {host}")
+        return actor
+
+
+_waiting: set[asyncio.Future[Any]] = set()
+"""Calls of this process that have not been answered: they are given up when Ray ends."""
+
+
+async def reply(reference: Any) -> Any:
+    """The result of a call. `Lost` when its process, or Ray, is not there any more."""
+    future = asyncio.wrap_future(reference.future())
+    _waiting.add(future)
+    future.add_done_callback(_heard)
+    try:
+        return await asyncio.shield(future)
+    except RayError as error:
+        raise Lost(str(error).partition("\n")[0] or type(error).__name__) from error
+
+
+def _heard(future: asyncio.Future[Any]) -> None:
+    _waiting.discard(future)
+    if not future.cancelled():
+        future.exception()
+
+
+class OwnRay:
+    """A head and one raylet on loopback, children of this process, and a folder for their files."""
+
+    def __init__(self, cpus: int) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-", dir=_short_folder()))
+        ray_constants.ENABLE_RAY_CLUSTER = (
+            False  # else Ray swaps 127.0.0.1 for an address that others can reach
+        )
+        here = Path(services.RAY_PATH) / "_private" / "workers"
+        parameters = RayParams(
+            node_ip_address="127.0.0.1",
+            num_cpus=cpus,
+            num_gpus=0,
+            resources={},
+            object_store_memory=STORE_BYTES,
+            temp_dir=str(self.folder),
+            include_dashboard=False,
+            include_log_monitor=None,
+            no_monitor=True,
+            node_manager_port=0,
+            worker_path=str(here / "default_worker.py"),
+            setup_worker_path=str(here / "setup_worker.py"),
+        )
+        # the parent's death ends both processes (that is what the reaper is asked for where the kernel cannot do it)
+        self._node = _QuietNode(parameters, head=True, shutdown_at_exit=False, spawn_reaper=True)
+        self.address = str(self._node.gcs_address)
+
+    def pids(self) -> dict[str, int]:
+        """Name of a process, as Ray names it -> its number."""
+        return {kind: found[0].process.pid for kind, found in self._node.all_processes.items()}
+
+    def dead(self) -> str:
+        """Which process has ended; empty when all live."""
+        return ", ".join(kind for kind, _ in self._node.dead_processes())  # type: ignore[no-untyped-call]
+
+    def end(self, orphans: Iterable[int]) -> None:
+        """Kill everything, also `orphans` that a dead raylet left, and remove the folder."""
+        family = [each for pid in (*self.pids().values(), *orphans) for each in _family(pid)]
+        for pid in family:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._node.kill_all_processes(check_alive=False, allow_graceful=False, wait=True)
+        deadline = time.monotonic() + GONE_S
+        while any(map(_alive, family)) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class _QuietNode(Node):
+    """A Ray node without what nobody here asks: dashboard, autoscaler's monitor, log monitor."""
+
+    def start_api_server(self, **_: object) -> None:
+        self._webui_url = None
+
+    def start_monitor(self) -> None:
+        """None."""
+
+    def start_log_monitor(self) -> None:
+        """None."""
+
+
+class RayProcesses:
+    """`vcray.actors.fleet.Processes` on Ray: our own, or the one at `address`."""
+
+    def __init__(self, address: str | None = None) -> None:
+        self._address = address
+        self._own: OwnRay | None = None
+        self._link = _RayLink()
+        self._pids: dict[str, int] = {}
+        self._joined = False
+        self._namespace = f"vcray-{uuid.uuid4().hex[:8]}"
+        # one thread for all that blocks; it must outlive what it starts, which dies with it
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ray")
+
+    @property
+    def link(self) -> _RayLink:
+        return self._link
+
+    @property
+    def own(self) -> OwnRay | None:
+        """The Ray that was started here."""
+        return self._own
+
+    async def begin(self, hosts: Sequence[str]) -> None:
+        await self._blocking(self._join, len(hosts))
+        _take_signals_back()
+        make = ray.remote(RayHost)
+        self._link.actors = {
+            name: make.options(
+                name=name,
+                namespace=self._namespace,
+                num_cpus=0,
+                max_restarts=-1,
+                max_task_retries=0,
+                max_concurrency=1000,
+                scheduling_strategy="SPREAD",
+            ).remote()
+            for name in hosts
+        }
+
+    async def open(self, opening: Opening) -> None:
+        await self._within(OPEN_S, self._actor(opening.host).open.remote(opening, self._link.actors))
+
+    async def close(self, host: str) -> None:
+        await self._within(CLOSE_S, self._actor(host).close.remote())
+
+    async def look(self, host: str) -> Look:
+        look: Look = await self._within(LOOK_S, self._actor(host).look.remote())
+        self._pids[host] = look.pid
+        return look
+
+    async def replace(self, host: str) -> None:
+        await self._blocking(functools.partial(ray.kill, self._actor(host), no_restart=False))
+
+    async def trouble(self) -> str:
+        lives = [asyncio.ensure_future(reply(actor.live.remote())) for actor in self._link.actors.values()]
+        try:
+            while True:
+                done, _ = await asyncio.wait(lives, timeout=WATCH_S, return_when=asyncio.FIRST_COMPLETED)
+                dead = "" if self._own is None else self._own.dead()
+                if dead:
+                    return f"ended: {dead}"
+                if done:
+                    return "" if self._own is not None or ray.is_initialized() else "Ray is gone"
+        finally:
+            for each in lives:
+                each.cancel()
+            await asyncio.gather(*lives, return_exceptions=True)
+
+    async def end(self) -> None:
+        await self._blocking(self._leave)
+        for future in list(_waiting):
+            if not future.done():
+                future.set_exception(Lost("Ray has ended"))
+
+    async def _within(self, seconds: float, reference: Any) -> Any:
+        try:
+            return await asyncio.wait_for(reply(reference), seconds)
+        except TimeoutError:
+            raise Lost(f"no answer in {seconds:g} s") from None
+
+    def _actor(self, host: str) -> Any:
+        return self._link.actors[host]
+
+    async def _blocking(self, work: Callable[..., T], *arguments: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+
+    def _join(self, hosts: int) -> None:
+        address = self._address
+        if address is None:
+            _remove_leftovers()
+            self._own = OwnRay(max(2, hosts))
+            address = self._own.address
+        try:
+            ray.init(
+                address,
+                namespace=self._namespace,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                _node_ip_address="127.0.0.1" if self._own is not None else None,
+            )
+        except (RayError, ConnectionError, ValueError, RuntimeError) as error:
+            raise _unusable(address, error) from error
+        self._joined = True
+
+    def _leave(self) -> None:
+        self._link.actors = {}
+        own, self._own = self._own, None
+        if own is not None:
+            own.end(self._pids.values())
+        if self._joined:
+            ray.shutdown()
+            self._joined = False
+        self._pids = {}
+
+
+def sweep(function: Callable[[T], R], items: Iterable[T], at_once: int = 0) -> Iterator[R]:
+    """The function of each item, in order, as plain Ray tasks in other processes; Ray must have been joined.
+
+    `function` is a module's own; `at_once` bounds the tasks under way, 0 for as many as Ray has processors."""
+    task = ray.remote(function)
+    width = at_once or max(1, int(ray.cluster_resources().get("CPU", 1)))  # type: ignore[no-untyped-call]
+    under_way: list[Any] = []
+    for item in items:
+        if len(under_way) >= width:
+            yield ray.get(under_way.pop(0))
+        under_way.append(task.remote(item))
+    for reference in under_way:
+        yield ray.get(reference)
+
+
+def _unusable(address: str, error: Exception) -> ServerError:
+    why = str(error).strip().partition("\n")[0] or type(error).__name__
+    return ServerError(Problem("VC0605", f"--ray-address {address}", f"Ray cannot be joined there: {why}"))
+
+
+def _family(pid: int) -> list[int]:
+    """A process and all its descendants (on Linux; elsewhere they end when they miss their raylet)."""
+    found = [pid] if _alive(pid) else []
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            for child in (thread / "children").read_text().split():
+                found += _family(int(child))
+    return found
+
+
+def _alive(pid: int) -> bool:
+    """Does it run? One that has ended and is not yet collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
+def _short_folder() -> str:
+    """Where temporary files go; sockets lie there, whose paths may have 107 bytes, so a deep folder will not do."""
+    folder = tempfile.gettempdir()
+    return folder if len(folder) <= 20 else "/tmp"
+
+
+def _remove_leftovers() -> None:
+    """Folders of processes that were killed."""
+    for folder in Path(_short_folder()).glob(f"{FOLDER}*"):
+        pid = folder.name.removeprefix(FOLDER).partition("-")[0]
+        if pid.isdigit() and not _alive(int(pid)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _take_signals_back() -> None:
+    """Ray's library puts its own handlers under Python's; put Python's there again."""
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.getsignal(number))
+
+
+__all__ = ["OwnRay", "RayHost", "RayProcesses", "sweep"]
