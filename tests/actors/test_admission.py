@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.actors.admission_host import Host, admission_host, patch_of, question
-from vcray.actors.admission import AdmissionActor, AdmissionOptions
+from vcray.actors.admission import AdmissionActor, AdmissionOptions, registered_within
 from vcray.actors.admission_certificates import Files
 from vcray.actors.admission_registration import MUTATING, VALIDATING, Address
+from vcray.actors.local_runtime import LocalRuntime
 from vcray.actors.timekeeping import VirtualTime, WallTime
 from vcray.api import names
 from vcray.api.meta import JsonObject
@@ -250,6 +251,23 @@ async def test_nothing_is_registered_before_all_queues_are_known() -> None:
         assert await host.configuration("/jobs/mutate") is None
         await host.synced()
         assert await host.configuration("/jobs/mutate") is not None
+
+
+async def test_whoever_says_that_all_is_ready_can_wait_for_the_registration() -> None:
+    async with admission_host() as host:
+        runtime = LocalRuntime(WallTime())
+        options = AdmissionOptions(port=0)
+        handle = await runtime.spawn(
+            "admission", lambda: AdmissionActor(host.client, options, WallTime(), host.metrics)
+        )
+        early = await registered_within(handle, WallTime(), 0.0)
+
+        for resource in (QUEUES, NAMESPACES):
+            await handle.send(_synced(resource))
+        late = await registered_within(handle, WallTime(), 10.0)
+        await runtime.stop()
+
+    assert (early, late) == (False, True)
 
 
 async def test_configuration_is_that_of_volcanos_chart() -> None:

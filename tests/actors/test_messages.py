@@ -27,6 +27,7 @@ from vcray.actors.messages import (
     PodChange,
     PodChanges,
     Reconfigure,
+    Registered,
     Round,
     RoundDone,
     ShardChanges,
@@ -99,6 +100,7 @@ SAMPLES: dict[type, Message] = {
         Executed(7, (Outcome("ns/train", "ns/worker-0", "u0", "refused", "the node is gone"),)),
         Reconfigure('actions: "enqueue, allocate"'),
         Accepted(False, ("VC0105 actions: unknown action",)),
+        Registered(True),
     )
 }
 

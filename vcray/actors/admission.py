@@ -20,8 +20,8 @@ from vcray.actors.admission_registration import Address, Registrar
 from vcray.actors.admission_reviews import Question
 from vcray.actors.admission_server import AdmissionServer
 from vcray.actors.admission_view import WATCHED, Glance, Known
-from vcray.actors.messages import Message, ObjectChanges, Synced
-from vcray.actors.runtime import Time
+from vcray.actors.messages import Message, ObjectChanges, Registered, Synced
+from vcray.actors.runtime import Handle, Time
 from vcray.api.resources import Resource
 from vcray.config.settings import Settings
 from vcray.errors import ConfigError, Problem, VcrayError, did_you_mean
@@ -36,6 +36,7 @@ from vcray.webhooks.services import PATHS, SERVICES, Service
 CHECK_EVERY_S = 60.0
 """How often registration and certificates are looked after."""
 RETRY_S = 1.0
+POLL_S = 0.02
 MOST_READS = 8
 """Rounds of reading what a rule missed before its answer stands: a chain of parents has at most as many."""
 
@@ -112,7 +113,7 @@ class AdmissionActor:
         self._keeping = asyncio.create_task(self._keep(self._registrar), name="admission registration")
 
     async def receive(self, message: Message) -> Message | None:
-        """Take in what a watch saw."""
+        """Take in what a watch saw; tell whether the webhooks are registered."""
         if isinstance(message, ObjectChanges):
             resource = _BY_NAME[message.resource]
             for change in message.changes:
@@ -122,6 +123,8 @@ class AdmissionActor:
             self._unsynced.discard(message.resource)
             if not self._unsynced:
                 self._ready.set()
+        elif isinstance(message, Registered):
+            return Registered(self.registered.is_set())
         return None
 
     async def stop(self) -> None:
@@ -192,6 +195,20 @@ class AdmissionActor:
                 self._known.forget(resource, name)
             except VcrayError as error:
                 log.warning("cannot read for a webhook", object=f"{resource.kind}/{name}", error=error)
+
+
+async def registered_within(actor: Handle, time: Time, seconds: float) -> bool:
+    """Wait until the API server knows of the webhooks; False when it does not after so long.
+
+    For whoever says that all is ready: an object that is created before gets no defaults."""
+    deadline = time.now() + seconds
+    while True:
+        answer = await actor.ask(Registered())
+        if isinstance(answer, Registered) and answer.done:
+            return True
+        if time.now() >= deadline:
+            return False
+        await time.sleep(POLL_S)
 
 
 def _hosts(options: AdmissionOptions) -> tuple[str, ...]:

@@ -149,6 +149,12 @@ class Accepted(Frame, frozen=True, tag=True):
     problems: tuple[str, ...] = ()
 
 
+class Registered(Frame, frozen=True, tag=True):
+    """Asked of the admission actor: does the API server know of the webhooks? It answers with `done` set."""
+
+    done: bool = False
+
+
 Message = (
     PodChanges
     | NodeChanges
@@ -162,6 +168,7 @@ Message = (
     | Executed
     | Reconfigure
     | Accepted
+    | Registered
 )
 
 
