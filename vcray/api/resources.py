@@ -123,6 +123,7 @@ KUBERNETES_CRONJOBS = Resource(
 PRIORITYCLASSES = Resource("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", False, ("pc",))
 LEASES = Resource("coordination.k8s.io", "v1", "Lease", "leases")
 STORAGECLASSES = Resource("storage.k8s.io", "v1", "StorageClass", "storageclasses", False, ("sc",))
+RUNTIMECLASSES = Resource("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", False)
 CSINODES = Resource("storage.k8s.io", "v1", "CSINode", "csinodes", False)
 NETWORKPOLICIES = Resource(
     "networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", short_names=("netpol",)
@@ -190,6 +191,7 @@ KUBERNETES_RESOURCES: tuple[Resource, ...] = (
     PRIORITYCLASSES,
     LEASES,
     STORAGECLASSES,
+    RUNTIMECLASSES,
     CSINODES,
     NETWORKPOLICIES,
     PODDISRUPTIONBUDGETS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -12,11 +12,13 @@ from vcray.api.crds import all_crds
 from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS
 from vcray.cli.hosting import ClusterOptions
 from vcray.cli.runtime_folder import write_atomically
+from vcray.cluster.kubelet import Fleet, NodeShape
 from vcray.cluster.objects.persistence import Database
 from vcray.cluster.objects.review import User
 from vcray.cluster.objects.store import Store
 from vcray.cluster.server.https import EmbeddedServer, ServerOptions
 from vcray.cluster.server.tokens import ADMIN, new_token
+from vcray.cluster.workloads.manager import Workloads
 from vcray.errors import InputError, Problem
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import AlreadyExists
@@ -25,29 +27,70 @@ TOKEN = "token"
 """The file of a data directory that keeps the administrator's token."""
 
 
-async def start_server(
-    options: ClusterOptions, stack: AsyncExitStack, fail: Callable[[str], None]
-) -> EmbeddedServer:
-    """The API server, on what the data directory keeps if there is one. InputError VC0602 for a port that is taken."""
-    database: Database | None = None
-    tokens: dict[str, User] = {}
-    if options.data_dir is not None:
-        database = Database(options.data_dir, fail)
-        stack.callback(database.close)
-        tokens[_kept_token(options.data_dir)] = ADMIN
-    store = Store(seed=secrets.randbits(62), database=database)
-    server = EmbeddedServer(
-        ServerOptions(port=options.port, store=store, folder=options.data_dir, tokens=tokens)
-    )
-    stack.push_async_callback(server.stop)
-    try:
-        await server.start()
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        what = f"{reason}; stop what listens there, or let --port 0 pick a free one"
-        raise InputError(Problem("VC0602", f"--port {options.port}", what)) from error
-    await _install_definitions(KubeClient(server.transport, "vcray"))
-    return server
+class Embedded:
+    """The parts of one cluster that live here; `stack` is given what ends them, in the right order.
+
+    `fail` hears why the cluster cannot go on.
+    """
+
+    def __init__(self, options: ClusterOptions, stack: AsyncExitStack, fail: Callable[[str], None]) -> None:
+        self._options = options
+        self._stack = stack
+        self._fail = fail
+        self._server: EmbeddedServer
+        self._fleet: Fleet | None = None
+
+    async def start_server(self) -> EmbeddedServer:
+        """The API server with Volcano's definitions, on what the data directory keeps if there is one.
+
+        InputError VC0602 for a port that is taken, VC0603 for a directory that cannot be used."""
+        options, database = self._options, None
+        tokens: dict[str, User] = {}
+        if options.data_dir is not None:
+            database = Database(options.data_dir, self._fail)
+            self._stack.callback(database.close)
+            tokens[_kept_token(options.data_dir)] = ADMIN
+        self._server = EmbeddedServer(
+            ServerOptions(
+                port=options.port,
+                store=Store(seed=secrets.randbits(62), database=database),
+                folder=options.data_dir,
+                tokens=tokens,
+                read_log=self._log,
+            )
+        )
+        self._stack.push_async_callback(self._server.stop)
+        try:
+            await self._server.start()
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            what = f"{reason}; stop what listens there, or let --port 0 pick a free one"
+            raise InputError(Problem("VC0602", f"--port {options.port}", what)) from error
+        await install_definitions(KubeClient(self._server.transport, "vcray"))
+        return self._server
+
+    async def start_workloads(self) -> None:
+        """The controllers of Kubernetes' own workloads."""
+        workloads = Workloads(self._server.transport, certificate_authority=self._server.ca.decode())
+        await workloads.start()
+        self._stack.push_async_callback(workloads.stop)
+
+    async def start_nodes(self) -> None:
+        """The simulated nodes."""
+        options = self._options
+        shape = NodeShape(options.node_cpu, options.node_memory, options.node_pods, options.node_gpu)
+        self._fleet = Fleet(self._server.transport, options.nodes, shape)
+        self._stack.push_async_callback(self._fleet.stop)
+        await self._fleet.start()
+
+    def _log(self, namespace: str, name: str, container: str, options: Mapping[str, str]) -> bytes | None:
+        """What a container has printed, as the node would be asked for it; `tailLines` is obeyed."""
+        text = None if self._fleet is None else self._fleet.log(namespace, name, container)
+        if text is None:
+            return None
+        lines, last = text.splitlines(keepends=True), options.get("tailLines", "")
+        kept = lines[len(lines) - int(last) :] if last.isdigit() and int(last) < len(lines) else lines
+        return "".join(kept).encode()
 
 
 def _kept_token(data_dir: Path) -> str:
@@ -63,7 +106,7 @@ def _kept_token(data_dir: Path) -> str:
     return token
 
 
-async def _install_definitions(client: KubeClient) -> None:
+async def install_definitions(client: KubeClient) -> None:
     """Volcano's definitions; those of an earlier run are brought up to date."""
     for definition in all_crds():
         try:

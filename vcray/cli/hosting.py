@@ -10,9 +10,9 @@ import asyncio
 import contextlib
 import os
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from vcray.cli.child import Child
@@ -24,12 +24,15 @@ from vcray.errors import InputError, Problem, VcrayError
 class ClusterOptions:
     """What `vcray up` is told. `control_plane` is the command to run, with `{kubeconfig}` in it; empty means none.
 
-    `node_shape` holds the resources of each of the `nodes` simulated nodes, as a node's capacity spells them.
+    Each of the `nodes` simulated nodes has what `node_cpu` and `node_memory` (quantities), `node_gpu` and `node_pods` say.
     """
 
     port: int = 0
     nodes: int = 0
-    node_shape: Mapping[str, str] = field(default_factory=dict)
+    node_cpu: str = "16"
+    node_memory: str = "64Gi"
+    node_gpu: int = 0
+    node_pods: int = 110
     data_dir: Path | None = None
     kubeconfig_out: Path | None = None
     control_plane: Sequence[str] = ()
@@ -63,14 +66,17 @@ async def hosted(
         if options.kubeconfig_out is not None:
             _check_writable(options.kubeconfig_out)
         child, told = await _prepared(options, folder, tell, stack), ""
-        from vcray.cli.embedded import (
-            start_server,  # takes as long as the child's own imports, which run meanwhile
-        )
+        from vcray.cli.embedded import Embedded  # as long as the child's own imports, which run meanwhile
 
-        server = await start_server(options, stack, fail)
+        embedded = Embedded(options, stack, fail)
+        server = await embedded.start_server()
         here = Running(os.getpid(), False, server.url, str(options.data_dir or ""))
         folder.write(here)
         write_atomically(folder.kubeconfig, server.kubeconfig().encode())
+        await embedded.start_workloads()
+        if options.nodes:
+            progress(f"{options.nodes} nodes")
+            await embedded.start_nodes()
         if child is not None:
             progress("the control plane")
             told = await child.start()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ import click
 
 if TYPE_CHECKING:
     from vcray.api.meta import JsonValue
+    from vcray.sim.backend import Backend
     from vcray.sim.runner import Result
     from vcray.sim.scenario import Scenario
 
@@ -44,17 +45,30 @@ class Outcome:
 )
 @click.option(
     "--backend",
-    type=click.Choice(["in-process", "kubeconfig"]),
+    type=click.Choice(["in-process", "embedded", "kubeconfig"]),
     default="in-process",
-    help="The cluster to run on; kubeconfig is not there yet.",
+    show_default=True,
+    help="The cluster to run on: objects in this process, our API server over HTTPS, or any server.",
+)
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path),
+    help="The server of --backend kubeconfig; it must hold Volcano's definitions and nothing that scenarios count.",
 )
 @click.option(
     "--repeat",
     type=click.IntRange(1, 1000),
-    help="Runs of each scenario, each with another order of events; by default what the file says.",
+    help="Runs of each scenario, each with another order of events; by default what the file says, on a server 1.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Print every run, not only every scenario.")
-def command(files: tuple[Path, ...], output: str, backend: str, repeat: int | None, verbose: bool) -> int:
+def command(
+    files: tuple[Path, ...],
+    output: str,
+    backend: str,
+    kubeconfig: Path | None,
+    repeat: int | None,
+    verbose: bool,
+) -> int:
     """Run scenario FILEs, and the *.yaml files of folders, on a simulated cluster.
 
     Exit code 0 when every expectation holds, 1 when one does not, 2 when a file cannot be used. docs/scenarios.md
@@ -64,18 +78,16 @@ def command(files: tuple[Path, ...], output: str, backend: str, repeat: int | No
     Examples:
       vcray sim tests/scenarios
       vcray sim --repeat 20 -o json tests/scenarios
+      vcray sim --backend embedded tests/scenarios
     """
     import asyncio
 
-    from vcray.errors import InputError, Problem
     from vcray.sim.reading import load
 
-    if backend != "in-process":
-        raise InputError(Problem("VC0502", "--backend", "kubeconfig is not there yet; leave the flag out"))
     scenarios = [(file, each) for file in _expanded(files) for each in load(file)]
     _check_configurations(scenarios)
     with _progress(len(scenarios)) as tell:
-        outcomes = asyncio.run(_run_all(scenarios, repeat, tell))
+        outcomes = asyncio.run(_run_all(scenarios, backend, kubeconfig, repeat, tell))
     _print(outcomes, output, verbose)
     return 0 if all(each.ok for each in outcomes) else 1
 
@@ -113,18 +125,37 @@ def _check_configurations(scenarios: Sequence[tuple[Path, Scenario]]) -> None:
 
 
 async def _run_all(
-    scenarios: Sequence[tuple[Path, Scenario]], repeat: int | None, tell: Progress
+    scenarios: Sequence[tuple[Path, Scenario]],
+    backend: str,
+    kubeconfig: Path | None,
+    repeat: int | None,
+    tell: Progress,
 ) -> list[Outcome]:
-    from vcray.app import in_process
     from vcray.log import configure
     from vcray.sim.runner import run_scenario
 
     configure("ERROR")
     outcomes = []
-    for file, scenario in scenarios:
-        tell(scenario.name)
-        outcomes.append(Outcome(str(file), scenario.name, await run_scenario(scenario, in_process, repeat)))
+    async with _worlds(backend, kubeconfig) as world:
+        for file, scenario in scenarios:
+            tell(scenario.name)
+            times = repeat or (None if backend == "in-process" else 1)
+            outcomes.append(Outcome(str(file), scenario.name, await run_scenario(scenario, world, times)))
     return outcomes
+
+
+@asynccontextmanager
+async def _worlds(backend: str, kubeconfig: Path | None) -> AsyncIterator[Callable[[int], Backend]]:
+    """What makes a cluster for each run; one server serves all."""
+    from vcray.app import in_process, on_server
+
+    if backend == "in-process":
+        yield in_process
+        return
+    from vcray.cli.simservers import connected, embedded
+
+    async with embedded() if backend == "embedded" else connected(kubeconfig) as transport:
+        yield on_server(transport)
 
 
 class _Bar(AbstractContextManager[Progress]):

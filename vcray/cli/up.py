@@ -28,7 +28,7 @@ _PASSED_ON = ("ray_address", "scheduler_conf", "metrics_port", "log_level")
 @click.option("--node-cpu", default="16", show_default=True, help="Cores of each node.")
 @click.option("--node-memory", default="64Gi", show_default=True, help="Memory of each node.")
 @click.option(
-    "--node-gpus", type=click.IntRange(0), default=0, show_default=True, help="nvidia.com/gpu of each node."
+    "--node-gpu", type=click.IntRange(0), default=0, show_default=True, help="nvidia.com/gpu of each node."
 )
 @click.option(
     "--node-pods", type=click.IntRange(1), default=110, show_default=True, help="Pods that a node takes."
@@ -68,7 +68,7 @@ def command(
     nodes: int,
     node_cpu: str,
     node_memory: str,
-    node_gpus: int,
+    node_gpu: int,
     node_pods: int,
     port: int,
     data_dir: Path | None,
@@ -84,25 +84,37 @@ def command(
     \b
     Examples:
       vcray up
-      vcray up --runtime local --nodes 100 --node-gpus 8 --data-dir ~/.vcray
+      vcray up --runtime local --nodes 100 --node-gpu 8 --data-dir ~/.vcray
     """
     import asyncio
 
     from vcray.cli.hosting import ClusterOptions
     from vcray.cli.runtime_folder import RuntimeFolder
 
-    shape = {"cpu": node_cpu, "memory": node_memory, "pods": str(node_pods)}
-    if node_gpus:
-        shape["nvidia.com/gpu"] = str(node_gpus)
     options = ClusterOptions(
         port=port,
         nodes=nodes,
-        node_shape=shape,
+        node_cpu=_amount("--node-cpu", node_cpu),
+        node_memory=_amount("--node-memory", node_memory),
+        node_gpu=node_gpu,
+        node_pods=node_pods,
         data_dir=data_dir,
         kubeconfig_out=kubeconfig_out,
         control_plane=() if cluster_only else control_plane_command(passed_on),
     )
     return asyncio.run(_run(options, RuntimeFolder(name)))
+
+
+def _amount(flag: str, given: str) -> str:
+    from vcray.api.quantity import QuantityError, canonical
+    from vcray.errors import InputError, Problem
+
+    try:
+        return canonical(given)
+    except QuantityError as error:
+        raise InputError(
+            Problem("VC0502", flag, f"must be an amount such as 8 or 16Gi, got {given!r}")
+        ) from error
 
 
 def control_plane_command(flags: dict[str, object]) -> list[str]:

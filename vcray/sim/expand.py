@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from vcray.api.jsonview import dig
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.api.resources import resource_for
+from vcray.api.resources import RUNTIMECLASSES, resource_for
 from vcray.errors import InputError, Problem
 from vcray.sim import shorthand
 from vcray.sim.scenario import Objects
@@ -54,7 +55,8 @@ def objects(given: Objects, where: str, order: int = 0) -> list[JsonObject]:
     found = wide + found + [dict(each) for each in given.objects if _namespaced(each)]
     if given.namespace:
         found = [_moved(each, given.namespace) for each in found]
-    return [*_namespaces(found), *_priorities(given, found, f"{where}.priorities"), *found]
+    named = [*_namespaces(found), *_priorities(given, found, f"{where}.priorities"), *_runtimes(found)]
+    return [*named, *found]
 
 
 def checked(given: Objects, where: str) -> None:
@@ -124,6 +126,26 @@ def _priorities(given: Objects, found: Sequence[JsonObject], where: str) -> list
         if number and name not in made:
             made[name] = shorthand.priority_class(name, int(number[1]))
     return list(made.values())
+
+
+def _runtimes(found: Sequence[JsonObject]) -> list[JsonObject]:
+    """A RuntimeClass for each overhead that some pod is given in short form."""
+    overheads = {
+        shorthand.runtime_class(overhead): overhead
+        for obj in found
+        if obj.get("kind") == "Pod" and (overhead := dig(obj, "spec", "overhead")) is not None
+    }
+    return [
+        {
+            "apiVersion": RUNTIMECLASSES.api_version,
+            "kind": RUNTIMECLASSES.kind,
+            "metadata": {"name": name},
+            "handler": "simulated",
+            "overhead": {"podFixed": overhead},
+        }
+        for name, overhead in overheads.items()
+        if any(dig(obj, "spec", "runtimeClassName") == name for obj in found)
+    ]
 
 
 def _class_names(value: JsonValue) -> Iterator[str]:

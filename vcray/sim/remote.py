@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 
-import msgspec
-
 from vcray.actors.local_runtime import QUIET_TURNS
 from vcray.api.jsonview import dig_str
 from vcray.api.meta import JsonObject
@@ -18,13 +16,12 @@ from vcray.api.resources import JOBS, NODES, PODGROUPS, PODS, QUEUES, Resource
 from vcray.errors import InputError, Problem
 from vcray.kube.client import KubeClient
 from vcray.kube.transport import Transport
+from vcray.sim.admitting import Admitting
 from vcray.sim.belongings import Belongings, remove_all
 from vcray.sim.observer import Observers, too_late
 from vcray.sim.overwriting import overwrite
-from vcray.sim.requestpath import Target
 from vcray.sim.traffic import TappedTransport, TrackedTransport, Traffic
 from vcray.sim.world import MakeControlPlane, ManualWorld
-from vcray.webhooks.jobs_defaults import default_job
 
 PATIENCE_S = 15.0
 """How long a server may take to tell what was written."""
@@ -45,7 +42,7 @@ class RemoteWorld(ManualWorld):
         self._observers = Observers(transport)
         self._traffic = Traffic(self._observers, self.time.now)
         self._watched = TappedTransport(transport, self._traffic)
-        self._own = TrackedTransport(transport, self._traffic, _admitted)
+        self._own = TrackedTransport(transport, self._traffic, Admitting(self._observers))
         self._belongings = Belongings(self._own, self._traffic, self._observers)
         self._open(self._own)
 
@@ -119,14 +116,6 @@ class RemoteWorld(ManualWorld):
 
     def version(self) -> int:
         return self._traffic.version
-
-
-def _admitted(target: Target, body: bytes | None) -> bytes | None:
-    """A new vcjob with the defaults that Volcano's admission gives it; a server without our webhooks gives none."""
-    if target.collection != JOBS.path() or body is None:
-        return body
-    job: JsonObject = msgspec.json.decode(body)
-    return msgspec.json.encode(default_job(job))
 
 
 async def require_empty(client: KubeClient) -> None:

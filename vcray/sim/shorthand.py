@@ -154,7 +154,19 @@ def pod_spec(given: Mapping[str, JsonValue], where: str) -> JsonObject:
     for key in ("nodeSelector", "affinity", "tolerations", "initContainers", "overhead"):
         if key in given:
             spec[key] = given[key]
-    return _merged(spec, _map(given, "spec"))
+    return _merged(_of_runtime(spec), _map(given, "spec"))
+
+
+def _of_runtime(spec: JsonObject) -> JsonObject:
+    overhead = spec.get("overhead")
+    return {**spec, "runtimeClassName": runtime_class(overhead)} if overhead else spec
+
+
+def runtime_class(overhead: JsonValue) -> str:
+    """The name of the RuntimeClass that asks for an overhead: an API server takes overhead from there alone."""
+    amounts = overhead if isinstance(overhead, dict) else {}
+    words = [f"{key}-{value}" for key, value in sorted(amounts.items())]
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(["overhead", *words]).lower()).strip("-")
 
 
 def _resources(given: Mapping[str, JsonValue], where: str) -> JsonObject:

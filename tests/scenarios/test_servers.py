@@ -1,0 +1,51 @@
+"""Every scenario file holds on servers beside us as it does in the process: the embedded one over HTTPS, a real one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.harness.definitions import install
+from tests.conformance.harness.server import ControlPlane
+from vcray.api.crds import all_crds
+from vcray.app import on_server
+from vcray.cli.simservers import connected, embedded
+from vcray.kube.transport import Transport
+from vcray.sim.reading import load
+from vcray.sim.runner import run_scenario
+from vcray.sim.scenario import Scenario
+
+FILES = sorted(Path(__file__).parent.glob("*.yaml"))
+SCENARIOS = [scenario for file in FILES for scenario in load(file)]
+
+
+@pytest.fixture
+async def embedded_server() -> AsyncIterator[Transport]:
+    """An embedded server of the test's own."""
+    async with embedded() as transport:
+        yield transport
+
+
+@pytest.fixture(scope="module")
+def empty_server(kubernetes_programs: Path) -> Iterator[ControlPlane]:
+    """A real server that holds nothing but Volcano's definitions."""
+    with ControlPlane(kubernetes_programs) as server:
+        install(server.client, all_crds())
+        yield server
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+async def test_scenario_on_the_embedded_server(embedded_server: Transport, scenario: Scenario) -> None:
+    results = await run_scenario(scenario, on_server(embedded_server), repeat=1)
+
+    assert [result.failures for result in results] == [[]]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+async def test_scenario_on_a_real_server(empty_server: ControlPlane, scenario: Scenario) -> None:
+    async with connected(empty_server.kubeconfig) as transport:
+        results = await run_scenario(scenario, on_server(transport), repeat=1)
+
+    assert [result.failures for result in results] == [[]]

@@ -1,0 +1,74 @@
+"""What Volcano's admission fills in, for a server on which nobody serves its webhooks: the same rules, on our side of the wire.
+
+Only defaults: a scenario may store what admission would not let in, on every back end alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jsonpatch
+import msgspec
+
+from vcray.api.jsonview import dig_str
+from vcray.api.meta import JsonObject
+from vcray.api.resources import NAMESPACES, QUEUES, Resource
+from vcray.sim.observer import Observers
+from vcray.sim.requestpath import Target
+from vcray.webhooks.base import Request, Rules
+from vcray.webhooks.services import SERVICES, Service
+
+
+class Admitting:
+    """Gives new objects their defaults. Implements `vcray.webhooks.base.Look` on what the observers have seen."""
+
+    def __init__(self, observers: Observers) -> None:
+        self._observers = observers
+
+    def __call__(self, target: Target, body: bytes | None) -> bytes | None:
+        """The body of a creation, completed."""
+        for service in SERVICES:
+            if body is not None and self._concerns(service, target):
+                body = self._complete(service, target, body)
+        return body
+
+    @staticmethod
+    def _concerns(service: Service, target: Target) -> bool:
+        return (
+            service.mutates
+            and "CREATE" in service.operations
+            and service.resource.path() == target.collection
+            and not target.subresource
+        )
+
+    def _complete(self, service: Service, target: Target, body: bytes) -> bytes:
+        obj: JsonObject = msgspec.json.decode(body)
+        name = dig_str(obj, "metadata", "name")
+        answer = service.admit(Request("CREATE", target.namespace, name, obj, {}, self, Rules()))
+        if not answer.patch:
+            return body
+        return msgspec.json.encode(jsonpatch.apply_patch(obj, list(answer.patch)))
+
+    # -- the view of the cluster --------------------------------------------------------------------------------
+
+    def queue(self, name: str) -> JsonObject | None:
+        """The Queue of that name."""
+        return self._named(QUEUES, name)
+
+    def queues(self) -> Sequence[JsonObject]:
+        """All queues by name."""
+        observer = self._observers.all.get(QUEUES.path())
+        found = list(observer.objects.values()) if observer else []
+        return sorted(found, key=lambda queue: dig_str(queue, "metadata", "name"))
+
+    def children(self, parent: str) -> Sequence[JsonObject]:
+        """The queues below one."""
+        return [queue for queue in self.queues() if dig_str(queue, "spec", "parent") == parent]
+
+    def namespace(self, name: str) -> JsonObject | None:
+        """The Namespace of that name."""
+        return self._named(NAMESPACES, name)
+
+    def _named(self, resource: Resource, name: str) -> JsonObject | None:
+        observer = self._observers.all.get(resource.path())
+        return observer.named("", name) if observer else None
