@@ -65,13 +65,13 @@ def check_preconditions(record: Record, options: DeleteOptions) -> None:
             f"the UID in the precondition ({options.uid}) does not match the UID in record ({record.uid}). "
             "The object might have been deleted and then recreated"
         )
-        raise refusals.conflict(record.resource, record.name, why)
+        raise refusals.precondition(record.resource, record.name, why)
     if options.resource_version and options.resource_version != str(record.version):
         why = (
             f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
             f"in record ({record.version}). The object might have been modified"
         )
-        raise refusals.conflict(record.resource, record.name, why)
+        raise refusals.precondition(record.resource, record.name, why)
 
 
 def grace_of(record: Record, obj: JsonObject, options: DeleteOptions) -> int:

@@ -57,9 +57,13 @@ def page(storage: Storage, kind: Kind, asked: Selection) -> ListPage:
     return ListPage(records, version, token, remaining)
 
 
+_FORM = "meta.k8s.io/v1"
+
+
 def make_token(version: int, key: ObjectKey) -> str:
-    """The token of the page behind `key`, of the list at `version`."""
-    document = json.dumps({"v": version, "after": list(key)}, separators=(",", ":"))
+    """The token of the page behind `key`, of the list at `version`: in the form of a real server's."""
+    start = "/".join(("", *(part for part in key if part))) + "\0"
+    document = json.dumps({"v": _FORM, "rv": version, "start": start}, separators=(",", ":"))
     return base64.urlsafe_b64encode(document.encode()).decode().rstrip("=")
 
 
@@ -67,7 +71,7 @@ def read_token(token: str) -> tuple[int, ObjectKey]:
     """Version and key of a token. BadRequest if it is malformed."""
     try:
         document = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-        namespace, name = document["after"]
-        return int(document["v"]), (str(namespace), str(name))
+        parts = str(document["start"]).removesuffix("\0").lstrip("/").split("/")
+        return int(document["rv"]), (parts[0] if len(parts) > 1 else "", parts[-1])
     except (ValueError, KeyError, TypeError) as error:
-        raise BadRequest(f"continue key is not valid: {error}") from error
+        raise BadRequest(f"invalid continue token: continue key is not valid: {error}") from error

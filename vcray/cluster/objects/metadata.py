@@ -10,7 +10,7 @@ from vcray.api.resources import NAMESPACES, SERVICES, Resource
 from vcray.clock import rfc3339
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.record import Record, dig, section, text
-from vcray.kube.errors import BadRequest
+from vcray.kube.errors import BadRequest, ServerFailure
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -58,10 +58,19 @@ def check_type(resource: Resource, obj: JsonObject) -> None:
     if (version, kind) != (resource.api_version, resource.kind):
         raise BadRequest(
             f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
-            if version != resource.api_version
-            else f"{kind} cannot be handled as a {resource.kind}"
+            if version != resource.api_version and kind == resource.kind
+            else f'{kind} in version "{version}" cannot be handled as a {resource.kind}: converting '
+            f"({_go_name(str(version), str(kind))}) to ({_go_package(resource)}.{resource.kind}): unknown conversion"
         )
     obj["apiVersion"], obj["kind"] = version, kind
+
+
+def _go_name(version: str, kind: str) -> str:
+    return f"{version.rpartition('/')[2]}.{kind}"
+
+
+def _go_package(resource: Resource) -> str:
+    return resource.group.partition(".")[0] or "core"
 
 
 def check_namespace(resource: Resource, namespace: str, obj: JsonObject) -> None:
@@ -115,7 +124,7 @@ def stamp_new(resource: Resource, obj: JsonObject, identities: Identities, now: 
     """Name, UID, creation time and generation of an object about to be created."""
     metadata = section(obj, "metadata")
     if text(metadata.get("resourceVersion")) not in ("", "0"):
-        raise BadRequest("resourceVersion should not be set on objects to be created")
+        raise ServerFailure("resourceVersion should not be set on objects to be created", reason="")
     for field in (*SERVER_FIELDS, "resourceVersion"):
         metadata.pop(field, None)
     prefix = text(metadata.get("generateName"))

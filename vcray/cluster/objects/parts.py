@@ -6,9 +6,9 @@ from vcray.api.jsonview import dig, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import NAMESPACES
 from vcray.cluster.objects.catalog import Kind
-from vcray.cluster.objects.deletion import is_done
+from vcray.cluster.objects.deletion import DeleteOptions, finalizers, grace_of, is_done
 from vcray.cluster.objects.metadata import keep_server_fields
-from vcray.cluster.objects.record import section
+from vcray.cluster.objects.record import Record, section
 
 
 def written_part(kind: Kind, old: JsonObject, wanted: JsonObject, subresource: str) -> JsonObject:
@@ -63,3 +63,11 @@ def is_finished(kind: Kind, obj: JsonObject) -> bool:
     """Whether an object that is being deleted has nothing left to wait for."""
     waits = kind.resource == NAMESPACES and bool(dig(obj, "spec", "finalizers"))
     return not waits and is_done(obj)
+
+
+def lingers(record: Record, options: DeleteOptions) -> bool:
+    """Whether an object would still be there after a delete, waiting for its grace or its finalizers."""
+    obj = record.decode()
+    if grace_of(record, obj, options) or finalizers(obj) or options.propagation in ("Foreground", "Orphan"):
+        return True
+    return record.resource == NAMESPACES and bool(dig(obj, "spec", "finalizers"))

@@ -23,12 +23,12 @@ _BUDGET = "Cannot evict pod as it would violate the pod's disruption budget."
 
 def bind(store: Store, namespace: str, name: str, binding: JsonObject, write: Write) -> Steps[None]:
     """Assign a pod to a node. Conflict if it is assigned, gated, being deleted, or is not the pod that is meant."""
+    if text(dig(binding, "metadata", "name")) != name:
+        raise BadRequest("name in URL does not match name in Binding object")
     record = store.read(PODS, namespace, name)
     node = text(dig(binding, "target", "name"))
     if not node or text(dig(binding, "target", "kind")) not in ("", "Node"):
         raise refusals.invalid(PODS, name, ['target.kind: Unsupported value: supported values: "Node"'])
-    if text(dig(binding, "metadata", "name")) not in ("", name):
-        raise BadRequest("the name of the binding does not match the name on the URL")
     uid = text(dig(binding, "metadata", "uid"))
     if uid and uid != record.uid:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {record.uid}"
@@ -37,7 +37,7 @@ def bind(store: Store, namespace: str, name: str, binding: JsonObject, write: Wr
     why_not = _cannot_bind(name, old)
     if why_not:
         raise refusals.conflict(PODS, name, why_not, "binding")
-    review = store.verbs.asked(CREATE, PODS, name, None, binding, write)
+    review = store.verbs.asked(CREATE, PODS, namespace, name, binding, write)
     yield from store.verbs.mutated(review)
     yield from store.verbs.validated(review)
     if store.storage.get(PODS, namespace, name) is not record:
@@ -73,7 +73,7 @@ def evict(store: Store, namespace: str, name: str, eviction: JsonObject, write: 
     body = eviction.get("deleteOptions")
     options = read_options(body if isinstance(body, dict) else {})
     check_preconditions(record, options)
-    review = store.verbs.asked(CREATE, PODS, name, None, eviction, write)
+    review = store.verbs.asked(CREATE, PODS, namespace, name, eviction, write)
     yield from store.verbs.mutated(review)
     yield from store.verbs.validated(review)
     if store.storage.get(PODS, namespace, name) is not record:

@@ -176,15 +176,45 @@ def head_of(resource: Resource) -> bytes:
     return msgspec.json.encode({"kind": resource.kind, "apiVersion": resource.api_version})[:-1] + b","
 
 
-def _without_type(obj: JsonObject) -> JsonObject:
-    return {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
+_HEAD = frozenset({"kind", "apiVersion", "metadata"})
+_METADATA = (
+    "name",
+    "generateName",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+_KNOWN_METADATA = frozenset(_METADATA)
+
+
+def _in_order(metadata: JsonObject) -> JsonObject:
+    """Metadata in the order in which an API server writes it."""
+    ordered: JsonObject = {key: metadata[key] for key in _METADATA if key in metadata}
+    if len(ordered) < len(metadata):
+        ordered.update((key, value) for key, value in metadata.items() if key not in _KNOWN_METADATA)
+    return ordered
 
 
 def make_record(resource: Resource, obj: JsonObject, version: int) -> Record:
-    """Freeze an object; its `metadata.resourceVersion` is set to `version`. ValueError if it lacks name or UID."""
-    obj = {"kind": resource.kind, "apiVersion": resource.api_version, **_without_type(obj)}
+    """Freeze an object; its `metadata.resourceVersion` is set to `version` unless that is 0. ValueError if it lacks name or UID."""
     metadata = section(obj, "metadata")
-    metadata["resourceVersion"] = str(version)
+    if version:
+        metadata["resourceVersion"] = str(version)
+    obj = {
+        "kind": resource.kind,
+        "apiVersion": resource.api_version,
+        "metadata": _in_order(metadata),
+        **{key: value for key, value in obj.items() if key not in _HEAD},
+    }
     if not metadata.get("name") or not metadata.get("uid"):
         raise ValueError(f"a {resource.kind} without name or UID cannot be stored")
     return Record(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from vcray.api.meta import JsonObject
+from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import Resource
 from vcray.kube.errors import (
     AlreadyExists,
@@ -21,10 +22,11 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 SIMULATED = "the nodes of this cluster are simulated"
 
 
-def _details(resource: Resource, name: str) -> JsonObject:
-    details: JsonObject = {"name": name, "kind": resource.plural}
+def _details(resource: Resource, name: str, kind: str = "") -> JsonObject:
+    details: JsonObject = {"name": name} if name else {}
     if resource.group:
         details["group"] = resource.group
+    details["kind"] = kind or resource.plural
     return details
 
 
@@ -56,6 +58,13 @@ def conflict(resource: Resource, name: str, why: str = MODIFIED, subresource: st
     )
 
 
+def precondition(resource: Resource, name: str, why: str) -> Conflict:
+    """409 for a delete that means another object or version; the server names the kind, not the resource."""
+    where = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    details = _details(resource, name, resource.kind)
+    return Conflict(f'Operation cannot be fulfilled on {where} "{name}": {why}', details=details)
+
+
 def forbidden(resource: Resource, name: str, why: str) -> Forbidden:
     """403 by an admission rule."""
     return Forbidden(f'{resource.full_name} "{name}" is forbidden: {why}', details=_details(resource, name))
@@ -68,12 +77,42 @@ def namespace_ends(resource: Resource, name: str, namespace: str) -> Forbidden:
 
 
 def invalid(resource: Resource, name: str, causes: Sequence[str]) -> Invalid:
-    """422 with one or several field errors."""
+    """422 with one or several field errors, each a sentence that opens with its field's path."""
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     told = causes[0] if len(causes) == 1 else f"[{', '.join(causes)}]"
-    details = _details(resource, name)
-    details["kind"] = resource.kind
+    details = _details(resource, name, resource.kind)
+    found: list[JsonValue] = [cause for cause in map(_cause, causes) if cause is not None]
+    if found:
+        details["causes"] = found
     return Invalid(f'{kind} "{name}" is invalid: {told}', details=details)
+
+
+_FAULT = re.compile(
+    r"(?P<field>(?:\"[^\"]*\"|[^\s:\[\]]|\[[^\]]*\])*): (?P<sentence>(?P<type>Required value|Invalid value|Unsupported value|"
+    r"Duplicate value|Not found|Forbidden|Too long|Too many|Internal error)(?::.*)?)",
+    re.DOTALL,
+)
+_REASONS = {
+    "Required value": "FieldValueRequired",
+    "Invalid value": "FieldValueInvalid",
+    "Unsupported value": "FieldValueNotSupported",
+    "Duplicate value": "FieldValueDuplicate",
+    "Not found": "FieldValueNotFound",
+    "Forbidden": "FieldValueForbidden",
+    "Too long": "FieldValueTooLong",
+    "Too many": "FieldValueTooMany",
+    "Internal error": "InternalError",
+}
+
+
+def _cause(sentence: str) -> JsonObject | None:
+    found = _FAULT.fullmatch(sentence)
+    if found is None:
+        return None
+    reason, message = _REASONS[found["type"]], found["sentence"]
+    if reason == "FieldValueInvalid" and " must be of type " in message:
+        reason = "FieldValueTypeInvalid"
+    return {"reason": reason, "message": message, "field": found["field"]}
 
 
 def version_missing(resource: Resource, name: str) -> Invalid:

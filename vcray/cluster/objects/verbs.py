@@ -27,7 +27,7 @@ from vcray.cluster.objects.metadata import (
     count_change,
     stamp_new,
 )
-from vcray.cluster.objects.parts import is_finished, written_part
+from vcray.cluster.objects.parts import is_finished, lingers, written_part
 from vcray.cluster.objects.record import Record, dig, make_record, section, text
 from vcray.cluster.objects.removal import Removal
 from vcray.cluster.objects.review import Gate, Moved, Review, Stage, Steps
@@ -112,7 +112,7 @@ class Verbs:
             raise refusals.already_exists(resource, name)
         self._check_namespace_open(resource, namespace, name)
         if write.dry_run:
-            return make_record(resource, obj, self._storage.version)
+            return make_record(resource, obj, 0)
         self.charge(review)
         record = self._storage.put(kind.stored, stored(kind, obj))
         self._removal.created(record)
@@ -235,7 +235,7 @@ class Verbs:
         if self._storage.get(kind.stored, namespace, name) is not record:
             raise Moved
         if options.dry_run or write.dry_run:
-            return record, False
+            return record, not lingers(record, options)
         self.charge(review)
         last = self._removal.delete(record, options)
         present = self._storage.get(kind.stored, namespace, name)
@@ -247,19 +247,20 @@ class Verbs:
         self, operation: str, resource: Resource, old: JsonObject | None, obj: JsonObject | None, write: Write
     ) -> Review:
         metadata = section(obj or old or {}, "metadata")
-        return self.asked(operation, resource, text(metadata.get("name")), old, obj, write)
+        name, namespace = text(metadata.get("name")), text(metadata.get("namespace"))
+        return self.asked(operation, resource, namespace, name, obj, write, old)
 
     def asked(
         self,
         operation: str,
         resource: Resource,
+        namespace: str,
         name: str,
-        old: JsonObject | None,
         obj: JsonObject | None,
         write: Write,
+        old: JsonObject | None = None,
     ) -> Review:
         """The question about one write of the object `name`; `obj` may be another kind's, as the body of a subresource is."""
-        namespace = text(section(obj or old or {}, "metadata").get("namespace"))
         return Review(
             stage=Stage.MUTATE,
             operation=operation,

@@ -12,12 +12,13 @@ from vcray.cluster.objects.catalog import Kind
 from vcray.cluster.objects.lists import ListPage
 from vcray.cluster.objects.versions import item
 from vcray.cluster.server.paths import UnknownPath
-from vcray.cluster.server.requests import JSON, Request
+from vcray.cluster.server.requests import JSON, NothingFits, Request
 from vcray.kube.errors import ApiError
 from vcray.kube.transport import Response
 
 _SPEAKING = frozenset({"NotFound", "MethodNotAllowed", "Forbidden", "Timeout"})
 """Refusals whose Status has `details` even when there are none."""
+_UNREADABLE = ("406: ", "415: ", "the server rejected our request")
 _DETAILS = ("name", "group", "kind", "uid", "causes", "retryAfterSeconds")
 
 
@@ -28,7 +29,7 @@ def json_answer(request: Request, status: int, obj: JsonObject) -> Response:
 
 def raw_answer(request: Request, status: int, body: bytes) -> Response:
     """The same from bytes; indented for clients in front of which somebody sits."""
-    return Response(status, indented(body) if request.pretty else body, {"content-type": JSON})
+    return Response(status, indented(body) if request.pretty else body + b"\n", {"content-type": JSON})
 
 
 def text_answer(status: int, body: str) -> Response:
@@ -48,6 +49,8 @@ def refusal(request: Request, error: ApiError) -> Response:
         return text_answer(404, "404 page not found\n")
     answer = raw_answer(request, error.code, msgspec.json.encode(status_of(error)))
     headers = dict(answer.headers)
+    if isinstance(error, NothingFits):
+        return Response(406, indented(answer.body), headers)
     if error.code == 403:
         headers["x-content-type-options"] = "nosniff"
     if error.retry_after is not None:
@@ -78,7 +81,7 @@ def status_of(error: ApiError) -> JsonObject:
     if not error.reason:
         status.pop("reason")
     code = status.pop("code")
-    if details or error.reason in _SPEAKING:
+    if details or error.reason in _SPEAKING or error.message.startswith(_UNREADABLE):
         status["details"] = details
     return {**status, "code": code}
 

@@ -46,9 +46,6 @@ class Authority:
 
     def rules(self, user: User, namespace: str) -> Iterator[JsonObject]:
         """The rules that hold for a user, for the whole cluster and in a namespace."""
-        if MASTERS in user.groups:
-            yield {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
-            yield {"verbs": ["*"], "nonResourceURLs": ["*"]}
         for binding in self._bindings(CLUSTER_ROLE_BINDINGS, ""):
             if _names(binding, user, ""):
                 yield from self._rules_of(binding, "")

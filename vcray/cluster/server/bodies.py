@@ -50,7 +50,9 @@ def _json(body: bytes, wanted: str) -> JsonValue:
     try:
         decoded: JsonValue = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadRequest(_unreadable(body, wanted, f"json parse error: {error}")) from error
+        cut = not body or "truncated" in str(error)
+        why = "unexpected end of JSON input" if cut else str(error)
+        raise BadRequest(_unreadable(body, wanted, f"json parse error: {why}")) from error
     return decoded
 
 
@@ -72,7 +74,7 @@ def _protobuf(body: bytes, wanted: str) -> JsonValue:
 
 
 def _unreadable(body: bytes, wanted: str, why: str) -> str:
-    shown = body[:1024].decode(errors="replace")
+    shown = body[:1024].decode(errors="replace") or "<empty>"
     return f"the object provided is unrecognized (must be of type {wanted}): couldn't get version/kind; {why} ({shown})"
 
 

@@ -11,10 +11,15 @@ from dataclasses import dataclass
 
 from vcray.cluster.objects.catalog import Kind
 from vcray.cluster.protobuf.codec import PROTOBUF
-from vcray.cluster.server.requests import JSON, YAML, NotAcceptable, Request
+from vcray.cluster.server.requests import JSON, YAML, NotAcceptable, NothingFits, Request
 
 TABLE, PARTIAL, PARTIAL_LIST = "Table", "PartialObjectMetadata", "PartialObjectMetadataList"
 META = "meta.k8s.io"
+_NOTHING_FITS = (
+    "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, "
+    "application/vnd.kubernetes.protobuf, application/json;stream=watch, "
+    "application/vnd.kubernetes.protobuf;stream=watch"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +38,7 @@ class Form:
     @property
     def content_type(self) -> str:
         """The header of an answer in this form."""
-        if not self.as_kind:
-            return self.media
-        return (
-            f"{self.media};as={self.as_kind};v={self.version};g={META}"
-            if self.as_kind == TABLE
-            else self.media
-        )
+        return self.media
 
 
 PLAIN = Form()
@@ -51,8 +50,12 @@ def form_of(request: Request, kind: Kind, as_kinds: Iterable[str] = ()) -> Form:
     if accept in ("", "*/*", JSON):
         return PLAIN
     media_types = [JSON, YAML] if kind.custom else [JSON, YAML, PROTOBUF]
-    for wish in _wishes(accept):
-        found = _met(wish, media_types, tuple(as_kinds))
+    offered = tuple(each for each in as_kinds if each != TABLE or "get" in kind.verbs)
+    wishes = _wishes(accept)
+    if not kind.custom and not any(wish[0] in (*media_types, "*/*", "application/*") for wish in wishes):
+        raise NothingFits(_NOTHING_FITS)
+    for wish in wishes:
+        found = _met(wish, media_types, offered)
         if found is not None:
             return found
     raise NotAcceptable(f"only the following media types are accepted: {', '.join(media_types)}")
@@ -81,11 +84,13 @@ def _met(wish: list[str], media_types: list[str], as_kinds: tuple[str, ...]) -> 
         media = JSON
     if media not in media_types:
         return None
+    if media == PROTOBUF:
+        as_kinds = tuple(each for each in as_kinds if each != TABLE)
     told = dict(part.partition("=")[::2] for part in parameters)
     wanted = told.get("as", "")
     if not wanted:
         return Form(media)
     known = told.get("g") == META and told.get("v") in ("v1", "v1beta1")
-    if not known or wanted not in as_kinds or wanted == TABLE:
+    if not known or wanted not in as_kinds:
         return None
     return Form(media, wanted, told["v"])

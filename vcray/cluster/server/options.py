@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+import msgspec
+
 from vcray.api.meta import JsonObject
 from vcray.cluster.objects.deletion import DeleteOptions, read_options
 from vcray.cluster.objects.record import text
@@ -105,7 +107,8 @@ def delete_options(request: Request, body: JsonObject) -> DeleteOptions:
         faults.append(("propagationPolicy", "FieldValueNotSupported", why))
     dry_run = body.get("dryRun")
     if dry_run and dry_run != ["All"]:
-        faults.append(("dryRun", "FieldValueNotSupported", 'Unsupported value: supported values: "All"'))
+        why = f'Unsupported value: {msgspec.json.encode(dry_run).decode()}: supported values: "All"'
+        faults.append(("dryRun", "FieldValueNotSupported", why))
     if faults:
         raise invalid_options("DeleteOptions", faults)
     return read_options(body)

@@ -53,6 +53,10 @@ class NotAcceptable(ApiError):
     code, reason = 406, "NotAcceptable"
 
 
+class NothingFits(NotAcceptable):
+    """406 for a media type that nobody knows, as opposed to a wish that does not fit this request."""
+
+
 def number(query: Mapping[str, str], name: str) -> int | None:
     """A whole number of the query; None without one. BadRequest if it is none."""
     value = query.get(name, "")

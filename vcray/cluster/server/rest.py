@@ -31,12 +31,20 @@ from vcray.cluster.server.paths import Target
 from vcray.cluster.server.rendering import Rendering
 from vcray.cluster.server.requests import Request, number
 from vcray.kube.client import PatchType
-from vcray.kube.errors import ApiError, BadRequest, MethodNotAllowed, NotFound, ResourceMissing
+from vcray.kube.errors import (
+    ApiError,
+    BadRequest,
+    MethodNotAllowed,
+    NotFound,
+    ResourceMissing,
+    UnsupportedMediaType,
+)
 from vcray.kube.transport import Response
 
 Answer: TypeAlias = Steps[Response]
 Subresource: TypeAlias = Callable[[Store, Target, Request], Answer]
 
+_PATCHES = (PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC, PatchType.APPLY)
 _CREATED_BY_UPDATE = frozenset(
     {
         "runtimeclasses.node.k8s.io",
@@ -96,8 +104,10 @@ def not_allowed() -> MethodNotAllowed:
 def answer(store: Store, target: Target, request: Request) -> Answer:
     """Answer a request for a resource. Raises ApiError."""
     name = target.name
+    if target.resource.namespaced and not target.namespace and request.method != "GET":
+        raise not_allowed()
     as_kinds = (TABLE, PARTIAL) if name or request.method == "POST" else (TABLE, PARTIAL_LIST)
-    look = Rendering(request, target.kind, form_of(request, target.kind, as_kinds))
+    look = Rendering(request, target.kind, form_of(request, target.kind, as_kinds), store.clock)
     match request.method:
         case "GET" if name:
             return _get(store, target, look)
@@ -222,6 +232,8 @@ def _update(store: Store, target: Target, look: Rendering) -> Answer:
 def _patch(store: Store, target: Target, look: Rendering) -> Answer:
     request = look.request
     how = media_type(request.content_type)
+    if not target.kind.custom and how not in _PATCHES:
+        raise UnsupportedMediaType("415: Unsupported Media Type")
     write = write_of(request, "PatchOptions", target.subresource, how)
     patch = read_body(request.body, YAML if how == PatchType.APPLY else "", target.resource.kind)
     note_repeated(write, request.body or b"", patch, how)

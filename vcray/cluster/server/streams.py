@@ -16,7 +16,7 @@ from vcray.cluster.objects.store import Store
 from vcray.cluster.objects.versions import shown
 from vcray.cluster.objects.watching import Delivery, Encode, Watcher, bookmark, line
 from vcray.cluster.server.answers import status_of
-from vcray.cluster.server.forms import PARTIAL, PLAIN, TABLE, form_of
+from vcray.cluster.server.forms import PARTIAL, PLAIN, TABLE, Form, form_of
 from vcray.cluster.server.options import check_list_options, check_version
 from vcray.cluster.server.paths import Target
 from vcray.cluster.server.rendering import Rendering
@@ -42,7 +42,7 @@ class Watch:
         query, kind = request.query, target.kind
         check_list_options(query, watch=True)
         form = form_of(request, kind, (TABLE, PARTIAL)) if framed else PLAIN
-        self._look = Rendering(request, kind, form)
+        self._look = Rendering(request, kind, form, store.clock)
         asked = selectors_of(target, request)
         self._delivery = delivery
         self._watcher = Watcher(
@@ -51,7 +51,7 @@ class Watch:
             record_test(kind, asked.labels, asked.fields),
             encode=self._look.event if framed else None,
             frame=self._look.framed if framed else line,
-            form=form.content_type if framed else "",
+            form=_shared_form(form, self) if framed else "",
             limit=MOST_LINES if framed else 0,
             bookmarks=request.flag("allowWatchBookmarks") or not framed,
         )
@@ -126,6 +126,11 @@ class Watch:
     def close(self) -> None:
         """Stop it; safe to call twice."""
         self._delivery.close(self._watcher)
+
+
+def _shared_form(form: Form, watch: Watch) -> str:
+    """What watches with the same lines have in common; a table's first line is not like the others of its watch."""
+    return f"{form} {id(watch)}" if form.as_kind == TABLE else str(form)
 
 
 def _plain(kind: Kind) -> Encode:

@@ -75,7 +75,9 @@ def _connect(store: Store, target: Target, request: Request) -> Answer:
     }
     options |= dict(request.query)
     write = Write(subresource=target.subresource, user=request.user)
-    review: Review = store.verbs.asked(CONNECT, target.resource, target.name, None, options, write)
+    review: Review = store.verbs.asked(
+        CONNECT, target.resource, target.namespace, target.name, options, write
+    )
     yield from store.verbs.mutated(review)
     yield from store.verbs.validated(review)
     what = f"{target.resource.plural}/{target.subresource}"
