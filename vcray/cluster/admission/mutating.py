@@ -16,7 +16,7 @@ from vcray.cluster.admission.expressions import ExpressionError, Scope, conditio
 from vcray.cluster.admission.matching import as_version
 from vcray.cluster.admission.policies import Invocation, PolicySet
 from vcray.cluster.changes.apply import merged_object
-from vcray.cluster.changes.fields import is_set, is_whole_map, list_keys, part_of
+from vcray.cluster.changes.shapes import Shape, untyped_leaf
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.catalog import Catalog
 from vcray.cluster.objects.review import Review
@@ -82,27 +82,27 @@ class MutatingPolicies:
             raise _Denied(
                 f"unsupported return type from ApplyConfiguration expression: {type(wanted).__name__}"
             )
-        structure = self._catalog.of(one.asked.resource).structure
-        whole = list(_atomics(wanted, structure, ""))
+        shape = self._catalog.of(one.asked.resource).shape
+        whole = list(_atomics(wanted, shape, ""))
         if whole:
             told = ", ".join(whole)
             raise _Denied(
                 "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: "
                 + told
             )
-        return merged_object(obj, wanted, structure)
+        return merged_object(obj, wanted, shape)
 
 
-def _atomics(value: JsonValue, structure: JsonValue, path: str) -> list[str]:
+def _atomics(value: JsonValue, shape: Shape, path: str) -> list[str]:
     """The parts of an apply configuration that could only be replaced as a whole."""
     if isinstance(value, dict):
-        if path and is_whole_map(structure):
+        if path and shape.atomic_map:
             return [path]
         found = []
         for name, item in value.items():
-            found += _atomics(item, part_of(structure, name), f"{path}.{name}")
+            found += _atomics(item, shape.field(name) or untyped_leaf(), f"{path}.{name}")
         return found
-    if isinstance(value, list) and not list_keys(structure) and not is_set(structure):
+    if isinstance(value, list) and shape.atomic_list:
         return [path]
     return []
 

@@ -1,80 +1,128 @@
-"""Server-side apply: the wanted object from the present one and a document that names some fields."""
+"""Server-side apply and the record of ordinary writes: the wanted object, and who owns which of its fields.
+
+An ordinary write takes over what it adds or changes, and everybody loses what it removes. An apply takes exactly the fields
+of its document; where it would change a field that another manager owns, that is a conflict. Fields that a manager applied
+before and does not name any more go, unless somebody else owns them.
+"""
 
 from __future__ import annotations
 
-from copy import deepcopy
+from dataclasses import replace
 
-from vcray.api.meta import JsonObject, JsonValue
-from vcray.cluster.changes.fields import (
-    FieldSet,
-    Path,
-    entry_step,
-    is_set,
-    is_whole_map,
-    leaves,
-    list_keys,
-    part_of,
-)
+import msgspec
+
+from vcray.api.jsonview import dig_str
+from vcray.api.meta import JsonObject
+from vcray.cluster.changes.comparing import Comparison, compare, field_set
 from vcray.cluster.changes.managers import (
-    APPLY,
     BEFORE_FIRST_APPLY,
-    UPDATE,
+    ApplyConflict,
     Manager,
     Owned,
     Owners,
-    after_apply,
-    after_update,
+    applier,
+    apply_conflict,
+    capped,
+    is_reset,
     read_owners,
+    updater,
     write_owners,
 )
-from vcray.cluster.objects.catalog import Kind
-
-_FIXED_METADATA = (
-    "name",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "managedFields",
+from vcray.cluster.changes.merging import merge, type_faults, without
+from vcray.cluster.changes.reset import reset_fields
+from vcray.cluster.changes.sets import (
+    Node,
+    Set,
+    difference,
+    root_common,
+    root_without,
+    union,
+    with_named_fields,
 )
+from vcray.cluster.changes.shapes import Shape, kind_shape
+from vcray.cluster.kinds.conversion import converted, siblings
+from vcray.cluster.kinds.zeros import zero_object
+from vcray.cluster.objects.catalog import Kind
+from vcray.kube.errors import ApiError
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_NOT_OWNED: Node = {
+    "f:apiVersion": {},
+    "f:kind": {},
+    "f:metadata": {
+        ".": {},
+        **{
+            f"f:{name}": {}
+            for name in (
+                "name",
+                "namespace",
+                "creationTimestamp",
+                "selfLink",
+                "uid",
+                "clusterName",
+                "generation",
+                "managedFields",
+                "resourceVersion",
+            )
+        },
+    },
+}
+"""What belongs to nobody."""
 
 
-def sections_of(kind: Kind, obj: JsonObject, subresource: str) -> list[str]:
-    """The top-level sections that a write through this endpoint may own."""
-    if subresource:
-        return [subresource]
-    return [name for name in obj if not (name == "status" and kind.has_status)]
+class _Change:
+    """The difference of two versions of one object, in whichever version of its kind a manager names its fields."""
+
+    def __init__(self, kind: Kind, old: JsonObject, new: JsonObject) -> None:
+        self._kind = kind
+        self._old, self._new = _unmanaged(old), _unmanaged(new)
+        self.own = compare(self._old, self._new, kind.shape)
+        self._others: dict[str, Comparison | None] = {kind.resource.api_version: self.own}
+
+    def at(self, api_version: str) -> Comparison | None:
+        """The difference in another version; None if that is not served any more."""
+        if api_version not in self._others:
+            self._others[api_version] = self._converted(api_version)
+        return self._others[api_version]
+
+    def _converted(self, api_version: str) -> Comparison | None:
+        if self._kind.custom:
+            return self.own
+        source = self._kind.resource
+        for target in siblings(source):
+            if target.api_version == api_version:
+                old, new = converted(self._old, source, target), converted(self._new, source, target)
+                return compare(old, new, kind_shape(api_version, target.kind, None))
+        return None
 
 
-def applied(
-    kind: Kind, live: JsonObject, document: JsonObject, manager: Manager, now: str, force: bool
-) -> tuple[JsonObject, Owners]:
-    """The object after an apply and its owners. `live` has no spec yet when the apply creates it.
+def _unmanaged(obj: JsonObject) -> JsonObject:
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or "managedFields" not in metadata:
+        return obj
+    return {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
 
-    Fields that the manager owned before and does not name any more go, unless somebody else owns them.
-    Raises Conflict.
-    """
-    wanted = [name for name in sections_of(kind, document, manager.subresource) if name in document]
-    named = frozenset(leaves(document, kind.structure, wanted))
-    owners = read_owners(live)
-    before_leaves = leaves(live, kind.structure)
-    if not owners and before_leaves:
-        first = Manager(BEFORE_FIRST_APPLY, UPDATE, manager.api_version)
-        owners[first] = Owned(frozenset(before_leaves), now)
-    merged: JsonObject = dict(live)
-    for section_name in wanted:
-        part = _own_metadata(document) if section_name == "metadata" else document[section_name]
-        if section_name not in ("apiVersion", "kind"):
-            merged[section_name] = _merge(live.get(section_name), part, part_of(kind.structure, section_name))
-    previous = owners[manager].paths if manager in owners else frozenset()
-    kept = named.union(*(owned.paths for other, owned in owners.items() if other != manager))
-    for path in sorted(_with_parents(previous) - named, key=len):
-        if not _owned(path, kept):
-            remaining = _without(merged, path, kind.structure)
-            merged = remaining if isinstance(remaining, dict) else {}
-    new_leaves = leaves(merged, kind.structure)
-    return merged, after_apply(owners, manager, named, before_leaves, new_leaves, now, force)
+
+def _after(owners: Owners, change: _Change, self_name: Manager | None, force: bool) -> Owners:
+    """The owners without what others lose by a change. Raises ApplyConflict unless forced."""
+    result: Owners = {}
+    conflicts: dict[Manager, Set] = {}
+    for manager, owned in owners.items():
+        if manager == self_name:
+            result[manager] = owned
+            continue
+        seen = change.at(owned.api_version)
+        if seen is None:
+            continue
+        lost = root_common(owned.fields, seen.written)
+        if lost is not None:
+            conflicts[manager] = lost
+        fields = root_without(root_without(owned.fields, lost), seen.removed)
+        if fields is not None:
+            result[manager] = replace(owned, fields=fields)
+    if conflicts and not force:
+        raise apply_conflict(owners, conflicts)
+    return result
 
 
 def track_update(
@@ -82,106 +130,172 @@ def track_update(
 ) -> None:
     """Record in `new` who made an ordinary write.
 
-    From its creation, or once it was applied; an object that nobody owns a field of stays so under ordinary writes.
-
-    A client may clear `managedFields` by sending an empty list; anything else that it sends there is ignored.
+    An object is tracked from its creation, or from its first apply; one that nobody owns a field of stays so under
+    ordinary writes. A client may clear or replace the managers of the object; through a subresource it may not.
     """
-    owners = {} if old is None else read_owners(old)
-    if not owners and (old is not None or not kind.tracks):
+    before = {} if old is None else read_owners(old)
+    if not subresource and old is not None:
+        before = {} if is_reset(new) else (read_owners(new) or before)
+    if not before and (old is not None or not kind.tracks):
         new_metadata = new.get("metadata")
         if isinstance(new_metadata, dict):
             new_metadata.pop("managedFields", None)
         return
-    manager = Manager(name, UPDATE, kind.resource.api_version, subresource)
-    before = {} if old is None else leaves(old, kind.structure)
-    write_owners(new, after_update(owners, manager, before, leaves(new, kind.structure), now))
+    start = zero_object(kind.resource.api_version, kind.resource.kind) if old is None else old
+    write_owners(new, capped(_updated(kind, before, start, new, name, subresource, now)))
 
 
-def apply_manager(kind: Kind, name: str, subresource: str) -> Manager:
-    """The identity under which an apply owns fields."""
-    return Manager(name, APPLY, kind.resource.api_version, subresource)
+def _updated(
+    kind: Kind, before: Owners, old: JsonObject, new: JsonObject, name: str, subresource: str, now: str
+) -> Owners:
+    change = _Change(kind, old, new)
+    owners = _after(before, change, None, force=True)
+    taken = _ownable(kind, change.own.written, subresource)
+    if taken is None:
+        return owners
+    manager = updater(name, kind.resource.api_version, subresource)
+    known = owners.get(manager)
+    fields = taken if known is None else union(taken, known.fields)
+    owners[manager] = Owned(fields, kind.resource.api_version, now)
+    return owners
 
 
-def _own_metadata(document: JsonObject) -> JsonObject:
-    metadata = document.get("metadata")
-    if not isinstance(metadata, dict):
-        return {}
-    return {key: value for key, value in metadata.items() if key not in _FIXED_METADATA}
+def _ownable(kind: Kind, fields: Set, subresource: str) -> Set:
+    """The part of a set that a writer through this endpoint may own."""
+    kept = root_without(fields, reset_fields(kind, subresource), all_below=True)
+    return root_without(kept, _NOT_OWNED)
 
 
-def merged_object(live: JsonObject, wanted: JsonObject, structure: JsonObject) -> JsonObject:
-    """An object with what an apply configuration names, whoever owns it; nothing is taken away."""
-    result = _merge(live, wanted, structure)
-    return result if isinstance(result, dict) else live
+def applied(
+    kind: Kind, live: JsonObject, document: JsonObject, name: str, subresource: str, now: str, force: bool
+) -> tuple[JsonObject, Owners]:
+    """The object after an apply and its owners; `live` is empty when the apply creates it.
+
+    Raises ApplyConflict, or ApiError for a document that does not fit the type.
+    """
+    faults = type_faults(document, kind.shape)
+    if faults:
+        raise ApiError(f"failed to create typed patch object ({_named(document)}): {_told(faults)}")
+    owners = read_owners(live)
+    if not owners and live:
+        start = zero_object(kind.resource.api_version, kind.resource.kind)
+        owners = _updated(kind, {}, start, live, BEFORE_FIRST_APPLY, subresource, now)
+    try:
+        result, after = _applied(kind, live, document, owners, applier(name, subresource), now, force)
+    except ApplyConflict as conflict:
+        if name != "kubectl":
+            raise
+        allowed = _left_by_client_side_apply(kind, live)
+        left = {
+            shown: [path for path in found if not _has(allowed, path)]
+            for shown, found in conflict.conflicts.items()
+        }
+        left = {shown: found for shown, found in left.items() if found}
+        if left:
+            raise ApplyConflict(left) from conflict
+        result, after = _applied(kind, live, document, owners, applier(name, subresource), now, True)
+    if name == "kubectl":
+        _note_applied(result, document)
+    return result, after
 
 
-def _merge(live: JsonValue, wanted: JsonValue, structure: JsonValue) -> JsonValue:
-    if isinstance(wanted, dict) and isinstance(live, dict) and not is_whole_map(structure):
-        result = dict(live)
-        for name, value in wanted.items():
-            result[name] = _merge(live.get(name), value, part_of(structure, name))
-        return result
-    merges = is_set(structure) or bool(list_keys(structure))
-    if merges and isinstance(wanted, list) and isinstance(live, list):
-        return _merge_entries(live, wanted, structure)
-    return deepcopy(wanted)
+def _applied(
+    kind: Kind,
+    live: JsonObject,
+    document: JsonObject,
+    owners: Owners,
+    manager: Manager,
+    now: str,
+    force: bool,
+) -> tuple[JsonObject, Owners]:
+    shape, version = kind.shape, kind.resource.api_version
+    before = _unmanaged(live)
+    merged = _object(merge(before, document, shape))
+    last = owners.get(manager)
+    reset = reset_fields(kind, manager.subresource)
+    fields = root_without(field_set(document, shape), reset, all_below=True)
+    claimed: Owners = {**owners, manager: Owned(fields, version, now)}
+    if last is not None:
+        merged = _pruned(merged, claimed, last.fields, shape)
+    change = _Change(kind, before, merged)
+    after = _after(claimed, change, manager, force)
+    own = root_without(fields, _NOT_OWNED)
+    if own is None:
+        after.pop(manager, None)
+    else:
+        same = change.own.written is None and change.own.removed is None
+        time = (last.time if last is not None else "") if same and live else now
+        after[manager] = Owned(own, version, time)
+    return merged, after
 
 
-def _merge_entries(live: list[JsonValue], wanted: list[JsonValue], structure: JsonValue) -> list[JsonValue]:
-    """Entries by key (or by value, in a set), each merged with its counterpart."""
-    inner = structure.get("items") if isinstance(structure, dict) else None
-    old = {entry_step(item, structure): item for item in live}
-    new = {entry_step(item, structure): item for item in wanted}
-    merged = {**old, **{step: _merge(old.get(step), item, inner) for step, item in new.items()}}
-    return [merged[step] for step in _interleaved(list(old), list(new))]
+def _pruned(merged: JsonObject, owners: Owners, last: Set, shape: Shape) -> JsonObject:
+    """The object without what its manager applied before and nobody claims now."""
+    named = with_named_fields(last, shape)
+    pruned = _object(without(merged, named, shape))
+    everything = with_named_fields(field_set(merged, shape), shape)
+    claimed: Set = None
+    for owned in owners.values():
+        claimed = union(claimed, owned.fields)
+    left = with_named_fields(field_set(pruned, shape), shape)
+    gone = root_without(everything, union(left, with_named_fields(claimed, shape)))
+    pruned = _object(without(merged, gone, shape))
+    left = with_named_fields(field_set(pruned, shape), shape)
+    return _object(without(merged, root_common(root_without(everything, left), named), shape))
 
 
-def _interleaved(old: list[str], new: list[str]) -> list[str]:
-    """Both orders in one: entries of the document keep its order, all others stand where they stood between those."""
-    order: list[str] = []
-    left, named = 0, set(new)
-    for step in new:
-        while left < len(old) and old[left] not in named:
-            order.append(old[left])
-            left += 1
-        order.append(step)
-        if left < len(old) and old[left] == step:
-            left += 1
-    return order + [step for step in old[left:] if step not in named]
+def merged_object(obj: JsonObject, document: JsonObject, shape: Shape) -> JsonObject:
+    """The object with a document laid over it, as an apply would, without owners."""
+    return _object(merge(obj, document, shape))
 
 
-def _with_parents(paths: FieldSet) -> FieldSet:
-    """The paths and the fields that they lie in; entries of lists count only by themselves, metadata always stays."""
-    inner = {path[:end] for path in paths for end in range(1, len(path)) if path[end - 1].startswith("f:")}
-    inner.discard(("f:metadata",))
-    return paths | inner
-
-
-def _owned(path: Path, kept: FieldSet) -> bool:
-    """Whether somebody owns the path. A field is owned with anything below it, an entry of a list only by itself."""
-    if path in kept or not path[-1].startswith("f:"):
-        return path in kept
-    return any(other[: len(path)] == path for other in kept)
-
-
-def _without(value: JsonValue, path: Path, structure: JsonValue) -> JsonValue:
-    """A copy without the field or entry at `path`; None if nothing else was in it."""
-    if not path:
-        return None
-    step, rest = path[0], path[1:]
-    if isinstance(value, dict) and step[2:] in value:
-        name = step[2:]
-        below = _without(value[name], rest, part_of(structure, name))
-        kept = {key: item for key, item in value.items() if key != name or below is not None}
-        if below is not None:
-            kept[name] = below
-        return kept or None
-    if isinstance(value, list):
-        if len(rest) == 1 and rest[0][2:] in list_keys(structure):
-            return value  # an entry that stays keeps what tells it apart
-        inner = structure.get("items") if isinstance(structure, dict) else None
-        items = [
-            _without(item, rest, inner) if entry_step(item, structure) == step else item for item in value
-        ]
-        return [item for item in items if item is not None] or None
+def _object(value: object) -> JsonObject:
+    assert isinstance(value, dict)
     return value
+
+
+def _named(document: JsonObject) -> str:
+    namespace, name = dig_str(document, "metadata", "namespace"), dig_str(document, "metadata", "name")
+    return f"{namespace}/{name}; {dig_str(document, 'apiVersion')}, Kind={dig_str(document, 'kind')}"
+
+
+def _told(faults: list[str]) -> str:
+    return faults[0] if len(faults) == 1 else "\n  ".join(["errors:", *faults])
+
+
+# -- what client-side kubectl apply leaves behind --------------------------------------------------------------
+
+
+def _left_by_client_side_apply(kind: Kind, live: JsonObject) -> Set:
+    """The fields that the annotation of client-side apply names and that are still as it says."""
+    try:
+        last = msgspec.json.decode(dig_str(live, "metadata", "annotations", LAST_APPLIED) or "null")
+    except msgspec.DecodeError:
+        return None
+    if not isinstance(last, dict) or last.get("apiVersion") != kind.resource.api_version:
+        return None
+    found = compare(last, _unmanaged(live), kind.shape)
+    return difference(difference(field_set(last, kind.shape), found.written), found.removed)
+
+
+def _has(fields: Set, path: tuple[str, ...]) -> bool:
+    node: Set = fields
+    for step in path:
+        node = None if node is None else node.get(step)
+    return node is not None and (not node or "." in node)
+
+
+def _note_applied(result: JsonObject, document: JsonObject) -> None:
+    """Keep the annotation of client-side apply, where there is one, in step with a server-side apply by kubectl."""
+    metadata = result.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    if not isinstance(annotations, dict) or not annotations.get(LAST_APPLIED):
+        return
+    own = document.get("metadata")
+    shown = dict(document)
+    if isinstance(own, dict) and isinstance(own.get("annotations"), dict):
+        notes = {key: value for key, value in own["annotations"].items() if key != LAST_APPLIED}  # type: ignore[union-attr]
+        shown["metadata"] = {**own, "annotations": notes}
+    text = msgspec.json.encode(shown, order="sorted").decode() + "\n"
+    assert isinstance(metadata, dict)
+    metadata["annotations"] = {**annotations, LAST_APPLIED: text}

@@ -1,61 +1,65 @@
-"""Who owns which field of an object: `metadata.managedFields`, kept up to date by every write.
-
-An ordinary write takes over what it adds or changes, and everybody loses what it removes. An apply takes exactly the
-fields of its document; where it would change a field that another manager owns, that is a conflict.
-"""
+"""Who owns which field of an object: `metadata.managedFields`, read, written, and what conflicts say of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from vcray.api.jsonview import dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.cluster.changes.fields import FieldSet, Leaves, Path, decode, encode, in_order, spoken
-from vcray.cluster.objects.record import dig, entries, section, text
+from vcray.cluster.changes.sets import Path, Set, at_root, paths, spoken, union
+from vcray.cluster.objects.record import section
 from vcray.kube.errors import Conflict
 
 APPLY, UPDATE = "Apply", "Update"
 BEFORE_FIRST_APPLY = "before-first-apply"
+ANCIENT = "ancient-changes"
+MOST_UPDATERS = 10
+"""How many managers by ordinary writes are kept apart; the oldest of more are joined into one."""
 
 
 class Manager(NamedTuple):
-    """One writer: its name, how it wrote, through which version and subresource."""
+    """One writer: its name, how it wrote, through which subresource, and, unless it applied, in which version."""
 
     name: str
     operation: str
-    api_version: str
+    api_version: str = ""
     subresource: str = ""
-
-    def __str__(self) -> str:
-        shown = f'"{self.name}"'
-        if self.subresource:
-            shown += f' with subresource "{self.subresource}"'
-        return f"{shown} using {self.api_version}" if self.operation == UPDATE else shown
 
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """The fields of one manager and the time of its last change."""
+    """The fields of one manager in the version they are named in, and the time of its last change."""
 
-    paths: FieldSet
+    fields: Set
+    api_version: str
     time: str
 
 
-Owners = dict[Manager, Owned]
+Owners: TypeAlias = dict[Manager, Owned]
+
+
+def applier(name: str, subresource: str = "") -> Manager:
+    """The identity under which an apply owns fields, whatever the version."""
+    return Manager(name, APPLY, "", subresource)
+
+
+def updater(name: str, api_version: str, subresource: str = "") -> Manager:
+    """The identity under which an ordinary write owns fields."""
+    return Manager(name, UPDATE, api_version, subresource)
 
 
 def read_owners(obj: JsonObject) -> Owners:
     """The managers of an object."""
     owners: Owners = {}
-    for entry in entries(dig(obj, "metadata", "managedFields")):
-        manager = Manager(
-            text(entry.get("manager")),
-            text(entry.get("operation")),
-            text(entry.get("apiVersion")),
-            text(entry.get("subresource")),
-        )
-        owners[manager] = Owned(decode(entry.get("fieldsV1")), text(entry.get("time")))
+    for entry in dig_objects(obj, "metadata", "managedFields"):
+        operation, version = dig_str(entry, "operation"), dig_str(entry, "apiVersion")
+        fields = at_root(entry.get("fieldsV1"))
+        if not operation or fields is None:
+            continue
+        identity = "" if operation == APPLY else version
+        manager = Manager(dig_str(entry, "manager"), operation, identity, dig_str(entry, "subresource"))
+        owners[manager] = Owned(fields, version, dig_str(entry, "time"))
     return owners
 
 
@@ -63,19 +67,21 @@ def write_owners(obj: JsonObject, owners: Owners) -> None:
     """Set `metadata.managedFields`; managers that own nothing are left out."""
     metadata = section(obj, "metadata")
     listed: list[JsonValue] = []
-    order = sorted(owners, key=lambda manager: (manager.operation, owners[manager].time, manager))
-    for manager in order:
+    for manager in sorted(owners, key=lambda one: (one.operation, owners[one].time, one)):
         owned = owners[manager]
-        if not owned.paths:
+        if owned.fields is None:
             continue
+        fields: JsonValue = owned.fields  # type: ignore[assignment]  # a tree of objects is a JSON value
         entry: JsonObject = {
             "manager": manager.name,
             "operation": manager.operation,
-            "apiVersion": manager.api_version,
+            "apiVersion": owned.api_version,
             "time": owned.time,
             "fieldsType": "FieldsV1",
-            "fieldsV1": encode(owned.paths),
+            "fieldsV1": fields,
         }
+        if not owned.time:
+            del entry["time"]
         if manager.subresource:
             entry["subresource"] = manager.subresource
         listed.append(entry)
@@ -84,80 +90,72 @@ def write_owners(obj: JsonObject, owners: Owners) -> None:
         metadata["managedFields"] = listed
 
 
-class Difference(NamedTuple):
-    """Paths by what a write did to them."""
-
-    changed: FieldSet
-    removed: FieldSet
-
-
-def difference(old: Leaves, new: Leaves) -> Difference:
-    """What was added or got another value, and what went. A map that fills or empties neither comes nor goes itself."""
-    inside_old, inside_new = _inner(old), _inner(new)
-    changed = frozenset(
-        path for path, value in new.items() if old.get(path) != value and path not in inside_old
-    )
-    removed = frozenset(path for path in old if path not in new and path not in inside_new)
-    return Difference(changed, removed)
+def is_reset(obj: JsonObject) -> bool:
+    """True if a client clears the managers, which it does by a list that is empty or has one empty entry."""
+    listed = dig_object(obj, "metadata").get("managedFields")
+    return listed == [] or listed == [{}]
 
 
-def _inner(paths: Iterable[Path]) -> set[Path]:
-    """All paths that lead to others."""
-    return {path[:end] for path in paths for end in range(1, len(path))}
-
-
-def after_update(owners: Owners, manager: Manager, old: Leaves, new: Leaves, now: str) -> Owners:
-    """The owners after an ordinary write by `manager`."""
-    changed, removed = difference(old, new)
-    if not changed and not removed:
+def capped(owners: Owners) -> Owners:
+    """The owners with the oldest managers by ordinary writes joined, if there are too many of them."""
+    updaters = [one for one in owners if one.operation == UPDATE]
+    if len(updaters) <= MOST_UPDATERS:
         return owners
-    result: Owners = {}
-    for other, owned in owners.items():
-        paths = owned.paths - removed
-        if other != manager:
-            paths -= changed
-        result[other] = Owned(paths, owned.time)
-    if changed:
-        before = result[manager].paths if manager in result else frozenset()
-        result[manager] = Owned(before | changed, now)
+    result = dict(owners)
+    count, first = len(updaters), dict[str, Manager]()
+    for manager in sorted(updaters, key=lambda one: (owners[one].time, one)):
+        if count <= MOST_UPDATERS:
+            break
+        owned = result[manager]
+        bucket = updater(ANCIENT, owned.api_version)
+        known = first.setdefault(owned.api_version, manager)
+        if known is manager:
+            continue
+        kept = result.pop(known) if bucket not in result else result[bucket]
+        del result[manager]
+        joined = union(owned.fields, kept.fields)
+        result[bucket] = Owned(joined, owned.api_version, owned.time)
+        count -= 1
     return result
 
 
-def after_apply(
-    owners: Owners, manager: Manager, document: FieldSet, old: Leaves, new: Leaves, now: str, force: bool
-) -> Owners:
-    """The owners after an apply. Raises Conflict where it changes another's field, unless forced."""
-    changed, removed = difference(old, new)
-    conflicts = {other: owned.paths & changed for other, owned in owners.items() if other != manager}
-    conflicts = {other: paths for other, paths in conflicts.items() if paths}
-    if conflicts and not force:
-        raise apply_conflict(conflicts)
-    result: Owners = {}
-    for other, owned in owners.items():
-        if other != manager:
-            result[other] = Owned(owned.paths - removed - conflicts.get(other, frozenset()), owned.time)
-    before = owners.get(manager)
-    same = before is not None and before.paths == document and not changed and not removed
-    result[manager] = before if same and before is not None else Owned(document, now)
-    return result
+def _shown(manager: Manager, owned: Owned) -> str:
+    text = f'"{manager.name}"'
+    if manager.subresource:
+        text += f' with subresource "{manager.subresource}"'
+    return f"{text} using {owned.api_version}" if manager.operation == UPDATE else text
 
 
-def apply_conflict(conflicts: dict[Manager, FieldSet]) -> Conflict:
+class ApplyConflict(Conflict):
+    """An apply would change fields of others; `conflicts` says whose and which."""
+
+    def __init__(self, conflicts: dict[str, list[Path]]) -> None:
+        self.conflicts = conflicts
+        found = [(shown, path) for shown in sorted(conflicts) for path in conflicts[shown]]
+        causes: list[JsonValue] = [
+            {
+                "reason": "FieldManagerConflict",
+                "message": f"conflict with {shown}",
+                "field": spoken(path),
+            }
+            for shown, path in found
+        ]
+        super().__init__(_message(conflicts, found), details={"causes": causes})
+
+
+def apply_conflict(owners: Owners, conflicts: dict[Manager, Set]) -> ApplyConflict:
     """409 with one cause for each field."""
-    found: list[tuple[Manager, Path]] = [
-        (manager, path) for manager in sorted(conflicts) for path in in_order(conflicts[manager])
-    ]
+    return ApplyConflict(
+        {_shown(manager, owners[manager]): list(paths(found)) for manager, found in conflicts.items()}
+    )
+
+
+def _message(conflicts: dict[str, list[Path]], found: list[tuple[str, Path]]) -> str:
     if len(found) == 1:
-        manager, path = found[0]
-        message = f"Apply failed with 1 conflict: conflict with {manager}: {spoken(path)}"
-    else:
-        lines = []
-        for manager in sorted(conflicts):
-            lines.append(f"conflicts with {manager}:")
-            lines += [f"- {spoken(path)}" for path in in_order(conflicts[manager])]
-        message = f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)
-    causes: list[JsonValue] = [
-        {"reason": "FieldManagerConflict", "message": f"conflict with {manager}", "field": spoken(path)}
-        for manager, path in found
-    ]
-    return Conflict(message, details={"causes": causes})
+        shown, path = found[0]
+        return f"Apply failed with 1 conflict: conflict with {shown}: {spoken(path)}"
+    lines = []
+    for shown in sorted(conflicts):
+        lines.append(f"conflicts with {shown}:")
+        lines += [f"- {spoken(path)}" for path in conflicts[shown]]
+    return f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)

@@ -8,6 +8,7 @@ from copy import deepcopy
 import jsonpatch
 
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.cluster.changes.gotext import go_text
 from vcray.cluster.changes.strategic import strategic_merge
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.catalog import Kind
@@ -66,27 +67,13 @@ def shown(kind: Kind, name: str, old: JsonObject, patch: JsonValue, how: str) ->
     return json.dumps(patched(kind, name, old, patch, how), separators=(",", ":"))
 
 
-def go_text(value: JsonValue) -> str:
-    """A value as Go prints it: `map[a:1 b:[x y]]`."""
-    match value:
-        case dict():
-            return f"map[{' '.join(f'{key}:{go_text(value[key])}' for key in sorted(value))}]"
-        case list():
-            return f"[{' '.join(map(go_text, value))}]"
-        case bool():
-            return "true" if value else "false"
-        case None:
-            return "<nil>"
-    return str(value)
-
-
 def patched(kind: Kind, name: str, old: JsonObject, patch: JsonValue, how: str) -> JsonObject:
     """The object wanted by a patch of media type `how` (server-side apply excepted)."""
     match how:
         case PatchType.JSON:
             result = json_patch(deepcopy(old), patch)
         case PatchType.STRATEGIC:
-            result = strategic_merge(old, patch, kind.structure)
+            result = strategic_merge(old, patch, kind.shape)
         case _:
             result = merge(old, patch)
     if not isinstance(result, dict):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 
 from vcray.api.jsonview import dig, dig_object, dig_objects, dig_str, dig_strings
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.kinds.images import is_latest
+
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+"""The annotation in which apps/v1 keeps how often a DaemonSet's template changed."""
 
 _INT32_MAX = 2**31 - 1
 _RBAC = "rbac.authorization.k8s.io"
@@ -137,7 +141,6 @@ def _stateful_set(spec: JsonObject) -> None:
     rolling = strategy.get("rollingUpdate")
     if strategy["type"] == "RollingUpdate" and isinstance(rolling, dict):
         _default(rolling, partition=0)
-        _default(rolling, maxUnavailable=1)
     policy = _section(spec, "persistentVolumeClaimRetentionPolicy")
     for when in ("whenDeleted", "whenScaled"):
         policy[when] = policy.get(when) or "Retain"
@@ -205,17 +208,32 @@ def _definition(spec: JsonObject) -> None:
     names["listKind"] = names.get("listKind") or f"{kind}List"
 
 
+def _secret(secret: JsonObject) -> None:
+    written = secret.pop("stringData", None)
+    if isinstance(written, dict) and written:
+        data = _section(secret, "data")
+        for key, value in written.items():
+            data[key] = base64.b64encode(str(value).encode()).decode()
+
+
+def _daemon_set_marks(daemon_set: JsonObject) -> None:
+    annotations = _section(_section(daemon_set, "metadata"), "annotations")
+    annotations.setdefault(TEMPLATE_GENERATION, "0")
+
+
 COMPUTED: Mapping[str, Callable[[JsonObject], None]] = {
     "core.v1.Container": _container,
     "core.v1.EphemeralContainer": _container,
     "core.v1.Volume": _volume,
     "core.v1.Pod": _pod,
     "core.v1.Service": _service,
+    "core.v1.Secret": _secret,
     "core.v1.ReplicationController": _replication_controller,
     "core.v1.Namespace": _namespace,
     "core.v1.NodeStatus": _node_status,
     "core.v1.LimitRangeItem": _limit,
     "apps.v1.DeploymentSpec": _deployment,
+    "apps.v1.DaemonSet": _daemon_set_marks,
     "apps.v1.DaemonSetSpec": _daemon_set,
     "apps.v1.StatefulSetSpec": _stateful_set,
     "batch.v1.Job": _job,

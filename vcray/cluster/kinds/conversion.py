@@ -52,6 +52,12 @@ _CORE_EVENT_FIELDS = {core: name for name, core in _EVENT_FIELDS.items()}
 _ANNOTATION = "autoscaling.alpha.kubernetes.io/"
 
 
+def siblings(resource: Resource) -> list[Resource]:
+    """The resources of built-in kinds that show the same objects, the resource itself among them."""
+    stored = STORED_AS.get(resource, resource)
+    return [stored, *(other for other, kept in STORED_AS.items() if kept == stored)]
+
+
 def converted(obj: JsonObject, source: Resource, target: Resource) -> JsonObject:
     """The object of resource `source` in the shape of `target`; the object itself is not altered."""
     converter = _CONVERTERS.get((source, target))

@@ -250,7 +250,7 @@ _ZEROS: dict[str, JsonValue] = {
 }
 
 
-def _zero(schema: JsonObject) -> JsonValue:
+def empty_value(schema: JsonObject) -> JsonValue:
     """What is written for a field that is not set but always written; null for lists, maps, pointers and times."""
     go, reference = dig_str(schema, "go"), dig_str(schema, "$ref")
     if go.startswith(("*", "[]", "map[")):
@@ -272,7 +272,7 @@ class _Struct:
         schema = kinds_data().types[name]
         struct = name.rpartition(".")[2]
         properties = {key: dig_object(part) for key, part in dig_object(schema, "properties").items()}
-        always = [(key, _zero(part)) for key, part in properties.items() if part.get("zero")]
+        always = [(key, empty_value(part)) for key, part in properties.items() if part.get("zero")]
         self._fields = {key: _field(part, struct) for key, part in properties.items()}
         self._nested = [(key, self._fields[key].read) for key, empty in always if empty == {}]
         self._pointers = [key for key, _ in always if dig_str(properties[key], "go").startswith("*")]

@@ -6,11 +6,11 @@ doing, comes after, and is nobody's in `managedFields`.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Mapping
 
 from vcray.api.jsonview import dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.cluster.kinds.computed import TEMPLATE_GENERATION
 from vcray.cluster.kinds.data import kinds_data, type_name
 from vcray.cluster.kinds.decoding import struct_reader
 from vcray.cluster.kinds.faults import Faults
@@ -18,7 +18,6 @@ from vcray.cluster.objects.record import section, text
 
 _UID_LABEL, _NAME_LABEL = "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"
 _OLD_UID_LABEL, _OLD_NAME_LABEL = "controller-uid", "job-name"
-_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 _KEEPS_STATUS = frozenset({"nodes", "customresourcedefinitions.apiextensions.k8s.io"})
 """Resources with a status subresource whose status may be written at creation."""
@@ -82,22 +81,21 @@ def _volume(obj: JsonObject, now: str) -> None:
     _add_finalizer("kubernetes.io/pv-protection")(obj, now)
 
 
-def _secret(obj: JsonObject, now: str) -> None:
-    written = obj.pop("stringData", None)
-    if isinstance(written, dict) and written:
-        data = section(obj, "data")
-        for key, value in written.items():
-            data[key] = base64.b64encode(text(value).encode()).decode()
-
-
 def _stateful_set(obj: JsonObject, now: str) -> None:
     for claim in dig_objects(obj, "spec", "volumeClaimTemplates"):
         claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
 
 
 def _daemon_set(obj: JsonObject, now: str) -> None:
+    section(section(obj, "metadata"), "annotations")[TEMPLATE_GENERATION] = "1"
+
+
+def _daemon_set_changed(old: JsonObject, obj: JsonObject) -> None:
+    count = section(section(old, "metadata"), "annotations").get(TEMPLATE_GENERATION, "1")
+    same = section(old, "spec").get("template") == section(obj, "spec").get("template")
+    number = int(text(count)) if text(count).isdigit() else 1
     annotations = section(section(obj, "metadata"), "annotations")
-    annotations.setdefault(_TEMPLATE_GENERATION, "1")
+    annotations[TEMPLATE_GENERATION] = str(number if same else number + 1)
 
 
 def _job(obj: JsonObject, now: str) -> None:
@@ -118,10 +116,6 @@ def _priority_class(obj: JsonObject, now: str) -> None:
     obj.setdefault("value", 0)
 
 
-def _secret_changed(old: JsonObject, obj: JsonObject) -> None:
-    _secret(obj, "")
-
-
 def _stateful_set_changed(old: JsonObject, obj: JsonObject) -> None:
     _stateful_set(obj, "")
 
@@ -134,7 +128,6 @@ def _namespace_changed(old: JsonObject, obj: JsonObject) -> None:
 
 _NEW: Mapping[str, Callable[[JsonObject, str], None]] = {
     "namespaces": _namespace,
-    "secrets": _secret,
     "persistentvolumes": _volume,
     "persistentvolumeclaims": _add_finalizer("kubernetes.io/pvc-protection"),
     "volumeattributesclasses.storage.k8s.io": _add_finalizer("kubernetes.io/vac-protection"),
@@ -145,6 +138,6 @@ _NEW: Mapping[str, Callable[[JsonObject, str], None]] = {
 }
 _CHANGED: Mapping[str, Callable[[JsonObject, JsonObject], None]] = {
     "namespaces": _namespace_changed,
-    "secrets": _secret_changed,
+    "daemonsets.apps": _daemon_set_changed,
     "statefulsets.apps": _stateful_set_changed,
 }

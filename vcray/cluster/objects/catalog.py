@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from vcray.api.crds import all_crds
 from vcray.api.jsonview import dig_list, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject
-from vcray.api.resources import EVENTS, EVENTS_V1, LEASES, NODES, PODS, VOLCANO_RESOURCES, Resource
-from vcray.cluster.changes.structures import structure_of
+from vcray.api.resources import VOLCANO_RESOURCES, Resource
+from vcray.cluster.changes.shapes import Shape, kind_shape
 from vcray.cluster.definitions.served import CustomVersion, read_version
 from vcray.cluster.kinds.conversion import STORED_AS
 from vcray.cluster.kinds.data import kinds_data
@@ -33,10 +33,23 @@ _COUNTED = frozenset(
         "poddisruptionbudgets.policy",
         "priorityclasses.scheduling.k8s.io",
         "networkpolicies.networking.k8s.io",
+        "ingresses.networking.k8s.io",
+        "ingressclasses.networking.k8s.io",
+        "podtemplates",
+        "endpointslices.discovery.k8s.io",
+        "deviceclasses.resource.k8s.io",
+        "resourceslices.resource.k8s.io",
+        "flowschemas.flowcontrol.apiserver.k8s.io",
+        "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
         "customresourcedefinitions.apiextensions.k8s.io",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "validatingadmissionpolicies.admissionregistration.k8s.io",
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+        "mutatingadmissionpolicies.admissionregistration.k8s.io",
+        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
     }
 )
-_UNTRACKED = frozenset({PODS, NODES, EVENTS, EVENTS_V1, LEASES})
 _ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
@@ -44,8 +57,9 @@ _ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "u
 class Kind:
     """The rules of one served resource.
 
-    `schema` is the CRD's openAPIV3Schema (None for built-in kinds). `counts` says whether `metadata.generation` is kept. `tracks` says whether ordinary writes are recorded in
-    `managedFields`; where not, only objects that were applied have them. `stored` is the resource under which its objects
+    `schema` is the CRD's openAPIV3Schema (None for built-in kinds). `counts` says whether `metadata.generation` is kept.
+    `tracks` says whether ordinary writes are recorded in `managedFields`; where not, only objects that were applied have
+    them. `stored` is the resource under which its objects
     are kept (vcray/cluster/kinds/conversion.py turns one into the other), `verbs` and `categories` are those of
     discovery; a kind that cannot be read (a TokenReview) is not stored at all.
     """
@@ -61,14 +75,14 @@ class Kind:
     """Subresource -> its row of discovery."""
     version: CustomVersion | None = None
     """What a definition says of the version beyond its schema; None for built-in kinds."""
-    _structures: list[JsonObject] = field(default_factory=list)
+    _shapes: list[Shape] = field(default_factory=list)
 
     @property
-    def structure(self) -> JsonObject:
+    def shape(self) -> Shape:
         """How lists and maps of the kind merge, worked out when it is first asked for."""
-        if not self._structures:
-            self._structures.append(structure_of(self.resource, self.schema))
-        return self._structures[0]
+        if not self._shapes:
+            self._shapes.append(kind_shape(self.resource.api_version, self.resource.kind, self.schema))
+        return self._shapes[0]
 
     @property
     def definition(self) -> str:
@@ -137,7 +151,7 @@ def _built_in(group: str, version: str, row: JsonObject, below: dict[str, JsonOb
         resource,
         schema=None,
         counts=resource.full_name in _COUNTED,
-        tracks=resource not in _UNTRACKED,
+        tracks=True,
         stored=STORED_AS.get(resource, resource),
         verbs=_words(row, "verbs"),
         categories=_words(row, "categories"),

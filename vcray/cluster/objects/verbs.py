@@ -13,7 +13,7 @@ from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import NAMESPACES, Resource
 from vcray.clock import Clock, rfc3339
 from vcray.cluster.admission.chain import Admission
-from vcray.cluster.changes.apply import applied, apply_manager, track_update
+from vcray.cluster.changes.apply import applied, track_update
 from vcray.cluster.changes.managers import Owners, write_owners
 from vcray.cluster.changes.patches import check_media_type, patched, shown
 from vcray.cluster.objects import refusals
@@ -205,17 +205,20 @@ class Verbs:
             raise refusals.no_such_resource()
         document = _apply_document(resource, namespace, name, body)
         record = self._storage.get(kind.stored, namespace, name)
-        manager = apply_manager(kind, write.manager, write.subresource)
         if record is None:
             if write.subresource:
                 raise refusals.not_found(resource, name)
-            fresh, owners = applied(kind, {}, document, manager, self._now(), write.force)
+            fresh, owners = applied(
+                kind, {}, document, write.manager, write.subresource, self._now(), write.force
+            )
             start: JsonObject = {**fresh, "metadata": section(document, "metadata")}
             new = yield from self._prepared(kind, namespace, start, write, owners)
             return (yield from self._inserted(kind, new, write))
         check_identity(record, document, must_name_version=False)
         old = decoded(kind, record)
-        merged, owners = applied(kind, old, document, manager, self._now(), write.force)
+        merged, owners = applied(
+            kind, old, document, write.manager, write.subresource, self._now(), write.force
+        )
         part = written_part(kind, old, self._admission.read(kind, merged, write), write.subresource)
         write_owners(part, owners)
         new = yield from self._settled(kind, old, part, write)
