@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.objects.deletion import finalizers
@@ -12,8 +12,9 @@ from vcray.cluster.objects.record import Record
 _CONTENT, _FINALIZERS = "NamespaceContentRemaining", "NamespaceFinalizersRemaining"
 
 
-def remaining_conditions(left: Sequence[Record], now: str) -> list[JsonValue]:
+def remaining_conditions(remaining: Iterable[Record], now: str) -> list[JsonValue]:
     """The conditions of a namespace in which these objects remain."""
+    left = list(remaining)
     kinds = Counter(record.resource.full_name + ("." if not record.resource.group else "") for record in left)
     held = Counter(name for record in left for name in finalizers(record.decode()))
     content = ", ".join(f"{kind} has {count} resource instances" for kind, count in sorted(kinds.items()))
@@ -38,7 +39,9 @@ def remaining_conditions(left: Sequence[Record], now: str) -> list[JsonValue]:
             "ContentDeleted",
             "All content successfully deleted, may be waiting on finalization",
         ),
-        (_CONTENT, True, "SomeResourcesRemain", f"Some resources are remaining: {content}"),
+        (_CONTENT, True, "SomeResourcesRemain", f"Some resources are remaining: {content}")
+        if left
+        else (_CONTENT, False, "ContentRemoved", "All content successfully removed"),
         (_FINALIZERS, True, "SomeFinalizersRemain", some)
         if held
         else (_FINALIZERS, False, "ContentHasNoFinalizers", "All content-preserving finalizers finished"),

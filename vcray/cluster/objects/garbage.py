@@ -12,7 +12,7 @@ name, and, if it has a namespace, within it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from vcray.api.meta import JsonObject, JsonValue
@@ -67,6 +67,7 @@ class Collector:
         self._noted: set[_Note] = set()
         self._waiting: set[str] = set()
         self._emptied: set[str] = set()
+        self._told: dict[str, str] = {}
         self._schedule: Schedule | None = None
         self._working = False
         self._asked = False
@@ -131,11 +132,16 @@ class Collector:
             return
         self._look(record)
         before = previous.owners if previous is not None else ()
-        if record.owners != before and any(self._storage.by_uid(uid) is None for uid in record.owners):
+        if record.owners != before and any(self._is_odd(record, uid) for uid in record.owners):
             self._note("item", record.uid)
         if self._waiting:
             for uid in {*record.owners, *before} & self._waiting:
                 self._note("owner", uid)
+
+    def _is_odd(self, record: Record, uid: str) -> bool:
+        """Whether an owner is not there, or not where the dependent can have it."""
+        owner = self._storage.by_uid(uid)
+        return owner is None or owner.namespace not in ("", record.namespace)
 
     def _look(self, record: Record) -> None:
         """Note an owner that waits for its dependents."""
@@ -317,17 +323,20 @@ class Collector:
         record = self._storage.get(NAMESPACES, "", name)
         if record is None or record.fields["status.phase"] != "Terminating":
             self._emptied.discard(name)
+            self._told.pop(name, None)
             return
         if name not in self._emptied:
             if next(self._storage.scan(PODS, name), None) is None:
                 self._note("rest of", name)
             else:
-                self._tell_remaining(record)
+                self._tell_remaining(record, "pods", [])
             return
-        if self._lingers(name):
-            self._tell_remaining(record)
+        left = self._left(name)
+        if next(left, None) is not None:
+            self._tell_remaining(record, "rest", self._left(name))
             return
         self._emptied.discard(name)
+        self._told.pop(name, None)
 
         def finalize(obj: JsonObject) -> bool:
             section(obj, "spec").pop("finalizers", None)
@@ -335,20 +344,16 @@ class Collector:
 
         self._writer.rewrite(record, finalize)
 
-    def _lingers(self, name: str) -> bool:
-        spaced = (resource for resource in self._catalog.resources() if resource.namespaced)
-        return any(next(self._storage.scan(resource, name), None) is not None for resource in spaced)
+    def _left(self, name: str) -> Iterator[Record]:
+        for resource in self._catalog.resources():
+            if resource.namespaced:
+                yield from self._storage.scan(resource, name)
 
-    def _tell_remaining(self, record: Record) -> None:
-        """Say once in the namespace's conditions what it waits for."""
-        if record.body.count(b"NamespaceContentRemaining"):
+    def _tell_remaining(self, record: Record, stage: str, left: Iterable[Record]) -> None:
+        """Say once a stage in the namespace's conditions what it waits for; pods go without saying."""
+        if self._told.get(record.name) == stage:
             return
-        left = [
-            each
-            for resource in self._catalog.resources()
-            if resource.namespaced
-            for each in self._storage.scan(resource, record.name)
-        ]
+        self._told[record.name] = stage
         told = remaining_conditions(left, rfc3339(self._now()))
 
         def tell(obj: JsonObject) -> bool:
