@@ -10,8 +10,9 @@ from vcray.cluster.openapi.gnostic import swagger_bytes
 from vcray.kube.errors import ResourceMissing, status_response
 from vcray.kube.transport import Query, Response
 
-V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-_V2_PROTOBUF_NAMES = (V2_PROTOBUF, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
+V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+"""What is answered; the older name, which clients still ask for, is no well-formed media type."""
+_V2_PROTOBUF_NAMES = (V2_PROTOBUF, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
 _JSON = "application/json"
 
 
@@ -43,12 +44,12 @@ class OpenApi:
     def _v2(self, asked: Mapping[str, str]) -> Response:
         document = self._publisher.v2()
         accepted = [part.partition(";")[0].strip() for part in asked.get("accept", "").split(",")]
-        name = next((each for each in accepted if each in _V2_PROTOBUF_NAMES), None)
-        if name is None:
+        first = next((each for each in accepted if each in (*_V2_PROTOBUF_NAMES, _JSON, "*/*")), _JSON)
+        if first not in _V2_PROTOBUF_NAMES:
             return _told(document.body, document.hash, _JSON, asked, {})
         if self._protobuf is None or self._protobuf[0] is not document:
             self._protobuf = (document, swagger_bytes(self._publisher.swagger()))
-        return _told(self._protobuf[1], document.hash + "P", name, asked, {})
+        return _told(self._protobuf[1], document.hash + "P", V2_PROTOBUF, asked, {})
 
 
 def _told(body: bytes, tag: str, kind: str, asked: Mapping[str, str], more: Mapping[str, str]) -> Response:
