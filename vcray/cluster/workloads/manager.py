@@ -11,6 +11,8 @@ from vcray.cluster.workloads.base import Controller, Shared
 from vcray.cluster.workloads.deployment.controller import DeploymentController
 from vcray.cluster.workloads.job.controller import JobController
 from vcray.cluster.workloads.job.ttl import TtlController
+from vcray.cluster.workloads.policystatus import PolicyStatusController
+from vcray.cluster.workloads.protection import ClaimProtectionController, VolumeProtectionController
 from vcray.cluster.workloads.replicas import ReplicaSetController, ReplicationControllerController
 from vcray.kube.client import KubeClient
 from vcray.kube.transport import Transport
@@ -27,6 +29,9 @@ CONTROLLERS: tuple[Callable[[Shared], Controller], ...] = (
     TtlController,
     ServiceAccountController,
     RootCertificateController,
+    PolicyStatusController,
+    ClaimProtectionController,
+    VolumeProtectionController,
 )
 FIELD_MANAGER = "kube-controller-manager"
 
