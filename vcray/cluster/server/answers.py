@@ -8,9 +8,11 @@ from collections.abc import Iterable
 import msgspec
 
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.cluster.kinds.data import kinds_data
 from vcray.cluster.objects.catalog import Kind
 from vcray.cluster.objects.lists import ListPage
 from vcray.cluster.objects.versions import item
+from vcray.cluster.protobuf.codec import PROTOBUF, encode
 from vcray.cluster.server.paths import UnknownPath
 from vcray.cluster.server.requests import JSON, NothingFits, Request
 from vcray.kube.errors import ApiError
@@ -51,6 +53,9 @@ def refusal(request: Request, error: ApiError) -> Response:
     headers = dict(answer.headers)
     if isinstance(error, NothingFits):
         return Response(406, indented(answer.body), headers)
+    if _wants_protobuf(request):
+        headers["content-type"] = PROTOBUF
+        answer = Response(error.code, encode(status_of(error)))
     if error.code == 403:
         headers["x-content-type-options"] = "nosniff"
     if error.retry_after is not None:
@@ -69,6 +74,14 @@ def too_slow(request: Request) -> Response:
         "code": 504,
     }
     return json_answer(request, 504, body)
+
+
+def _wants_protobuf(request: Request) -> bool:
+    """Whether protobuf is the client's first wish and the request is for a group that speaks it."""
+    if request.accept.partition(",")[0].partition(";")[0].strip() != PROTOBUF:
+        return False
+    group = request.path.split("/")[2:3] if request.path.startswith("/apis/") else [""]
+    return any([each.group] == group for each in kinds_data().groups)
 
 
 def status_of(error: ApiError) -> JsonObject:
