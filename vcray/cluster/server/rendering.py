@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -95,10 +96,10 @@ class Rendering:
         items = b",".join([_partial(self.form, record.body) for record in page.records])
         return msgspec.json.encode(head)[:-1] + b',"items":[' + items + b"]}"
 
-    def _table(self, items: list[bytes], metadata: JsonObject, headers: bool = True) -> bytes:
-        include = self.request.query.get("includeObject", "")
+    def _table(self, items: Iterable[bytes], metadata: JsonObject, headers: bool = True) -> bytes:
+        include, now = self.request.query.get("includeObject", ""), self.clock.now()
         return as_table(
-            self.kind, items, metadata, self.now, include=include, version=self.form.version, headers=headers
+            self.kind, items, metadata, now, include=include, version=self.form.version, headers=headers
         )
 
     # -- watches ------------------------------------------------------------------------------------------------
