@@ -55,7 +55,7 @@ class ApiError(VcrayError):
             "details": self.details,
             "code": self.code,
         }
-        return {key: value for key, value in status.items() if key != "details" or value}
+        return {key: value for key, value in status.items() if key not in ("details", "reason") or value}
 
 
 class BadRequest(ApiError):

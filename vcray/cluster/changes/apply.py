@@ -156,7 +156,7 @@ def _updated(
     manager = updater(name, kind.resource.api_version, subresource)
     known = owners.get(manager)
     fields = taken if known is None else union(taken, known.fields)
-    owners[manager] = Owned(fields, kind.resource.api_version, now)
+    owners[manager] = Owned(fields, kind.resource.api_version, "" if subresource == "scale" else now)
     return owners
 
 
@@ -175,7 +175,7 @@ def applied(
     """
     faults = type_faults(document, kind.shape)
     if faults:
-        raise ApiError(f"failed to create typed patch object ({_named(document)}): {_told(faults)}")
+        raise ApiError(f"failed to create typed patch object ({_named(document)}): {faults[0]}", reason="")
     owners = read_owners(live)
     if not owners and live:
         start = zero_object(kind.resource.api_version, kind.resource.kind)
@@ -257,10 +257,6 @@ def _object(value: object) -> JsonObject:
 def _named(document: JsonObject) -> str:
     namespace, name = dig_str(document, "metadata", "namespace"), dig_str(document, "metadata", "name")
     return f"{namespace}/{name}; {dig_str(document, 'apiVersion')}, Kind={dig_str(document, 'kind')}"
-
-
-def _told(faults: list[str]) -> str:
-    return faults[0] if len(faults) == 1 else "\n  ".join(["errors:", *faults])
 
 
 # -- what client-side kubectl apply leaves behind --------------------------------------------------------------

@@ -11,7 +11,7 @@ from copy import deepcopy
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.changes.gotext import go_text
 from vcray.cluster.changes.shapes import Shape, canonical, untyped_leaf
-from vcray.kube.errors import ApiError
+from vcray.kube.errors import ApiError, BadRequest
 
 _DIRECTIVE = "$patch"
 _DELETE_FROM = "$deleteFromPrimitiveList/"
@@ -52,8 +52,12 @@ def _directed(patch: JsonObject) -> JsonObject:
     raise _bad_directive(patch)
 
 
+def _failure(message: str) -> ApiError:
+    return ApiError(message, reason="")
+
+
 def _bad_directive(patch: JsonObject) -> ApiError:
-    return ApiError(f"unknown patch type: {go_text(patch[_DIRECTIVE])} in map: {go_text(patch)}")
+    return _failure(f"unknown patch type: {go_text(patch[_DIRECTIVE])} in map: {go_text(patch)}")
 
 
 def _retained(target: JsonObject, patch: JsonObject) -> JsonObject:
@@ -62,7 +66,7 @@ def _retained(target: JsonObject, patch: JsonObject) -> JsonObject:
         return dict(target)
     named = [key for key, value in patch.items() if value is not None and not key.startswith("$")]
     if not isinstance(retained, list) or any(key not in retained for key in named):
-        raise ApiError("invalid patch format of retainKeys")
+        raise BadRequest("invalid patch format of retainKeys")
     return {key: value for key, value in target.items() if key in retained}
 
 
@@ -80,7 +84,7 @@ def _ordered_lists(result: JsonObject, patch: JsonObject, shape: Shape) -> set[s
             continue
         field = key.removeprefix(_ORDER)
         if not isinstance(order, list):
-            raise ApiError("invalid patch format of setElementOrder list")
+            raise BadRequest("invalid patch format of setElementOrder list")
         present, wanted = result.get(field), patch.get(field)
         part = shape.field(field) or untyped_leaf()
         if field in patch and wanted is None:
@@ -110,7 +114,7 @@ def _check_order(wanted: JsonValue, order: list[JsonValue], shape: Shape) -> Non
         try:
             place = marks.index(_mark(item, shape.merge_key), place) + 1
         except ValueError:
-            raise ApiError(
+            raise _failure(
                 f"The order in patch list:\n{go_text(wanted)}\n doesn't match {_ORDER.rstrip('/')} list:\n{go_text(order)}\n"
             ) from None
 
@@ -154,7 +158,7 @@ def _merge_list(present: list[JsonValue], patch: list[JsonValue], shape: Shape) 
         return present
     kinds = {isinstance(item, dict) for item in (*present, *patch)}
     if len(kinds) > 1:
-        raise ApiError(f"list element types are not identical: [{go_text(present)} {go_text(patch)}]")
+        raise _failure(f"list element types are not identical: [{go_text(present)} {go_text(patch)}]")
     key = shape.merge_key
     if kinds == {False}:
         both = list({canonical(item): item for item in (*present, *patch)}.values())
@@ -194,7 +198,7 @@ def _without_directed(
 
 def _entry_mark(entry: JsonObject, key: str) -> str:
     if key not in entry:
-        raise ApiError(f"map: {go_text(entry)} does not contain declared merge key: {key}")
+        raise _failure(f"map: {go_text(entry)} does not contain declared merge key: {key}")
     return _mark(entry, key)
 
 

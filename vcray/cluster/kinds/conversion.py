@@ -15,6 +15,9 @@ import msgspec
 from vcray.api.jsonview import dig, dig_object, dig_objects
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import EVENTS, EVENTS_V1, Resource
+from vcray.cluster.kinds.data import type_name
+from vcray.cluster.kinds.decoding import read_object
+from vcray.cluster.kinds.faults import Faults
 
 Converter: TypeAlias = Callable[[JsonObject], JsonObject]
 
@@ -62,7 +65,9 @@ def converted(obj: JsonObject, source: Resource, target: Resource) -> JsonObject
     """The object of resource `source` in the shape of `target`; the object itself is not altered."""
     converter = _CONVERTERS.get((source, target))
     result = obj if converter is None else converter(obj)
-    return {**result, "apiVersion": target.api_version, "kind": target.kind}
+    result = {**result, "apiVersion": target.api_version, "kind": target.kind}
+    name = None if converter is None else type_name(target.api_version, target.kind)
+    return result if name is None else read_object(name, result, Faults())
 
 
 def _core_event(event: JsonObject) -> JsonObject:

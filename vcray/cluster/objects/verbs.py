@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
+from vcray.api.jsonview import dig_object
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import NAMESPACES, Resource
 from vcray.clock import Clock, rfc3339
@@ -208,17 +209,17 @@ class Verbs:
         if record is None:
             if write.subresource:
                 raise refusals.not_found(resource, name)
+            sent = {**document, "metadata": dig_object(body, "metadata")}
             fresh, owners = applied(
-                kind, {}, document, write.manager, write.subresource, self._now(), write.force
+                kind, {}, sent, write.manager, write.subresource, self._now(), write.force
             )
             start: JsonObject = {**fresh, "metadata": section(document, "metadata")}
             new = yield from self._prepared(kind, namespace, start, write, owners)
             return (yield from self._inserted(kind, new, write))
         check_identity(record, document, must_name_version=False)
         old = decoded(kind, record)
-        merged, owners = applied(
-            kind, old, document, write.manager, write.subresource, self._now(), write.force
-        )
+        sent = {**document, "metadata": dig_object(body, "metadata")}
+        merged, owners = applied(kind, old, sent, write.manager, write.subresource, self._now(), write.force)
         part = written_part(kind, old, self._admission.read(kind, merged, write), write.subresource)
         write_owners(part, owners)
         new = yield from self._settled(kind, old, part, write)
@@ -312,7 +313,10 @@ def _apply_document(resource: Resource, namespace: str, name: str, body: JsonVal
         raise BadRequest("the body of an apply must be an object")
     document: JsonObject = dict(body)
     document["metadata"] = dict(section(document, "metadata"))
-    check_type(resource, document)
+    version, kind = text(document.get("apiVersion")), text(document.get("kind"))
+    if (version, kind) != (resource.api_version, resource.kind):
+        shown = version if "/" in version else f"/{version}"
+        raise BadRequest(f"invalid object type: {shown}, Kind={kind}")
     check_namespace(resource, namespace, document)
     metadata = section(document, "metadata")
     metadata.setdefault("name", name)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from vcray.api.jsonview import dig, dig_object
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.kinds.data import type_name
 from vcray.cluster.kinds.decoding import read_metadata, read_object
@@ -42,10 +43,13 @@ def read(
     of a patch: its faults are laid at the patch's door (Invalid), those of a body at the body's (BadRequest).
     """
     faults = Faults()
+    resets = dig(obj, "metadata", "managedFields") == []
     try:
         result = _read_built_in(kind, obj, faults) if kind.schema is None else _read_custom(kind, obj, faults)
     except DecodeError as error:
         raise refusal(kind, str(error), patch) from error
+    if resets:
+        dig_object(result, "metadata")["managedFields"] = []
     unknown = [f'unknown field "{name}"' for name in faults.unknown]
     if (repeated or unknown) and validation == STRICT:
         raise refusal(kind, f"strict decoding error: {', '.join([*told(repeated), *unknown])}", patch)

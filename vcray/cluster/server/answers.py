@@ -92,7 +92,7 @@ def status_of(error: ApiError) -> JsonObject:
         details["retryAfterSeconds"] = int(error.retry_after)
     status.pop("details", None)
     if not error.reason:
-        status.pop("reason")
+        status.pop("reason", None)
     code = status.pop("code")
     if details or error.reason in _SPEAKING or error.message.startswith(_UNREADABLE):
         status["details"] = details

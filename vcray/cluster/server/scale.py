@@ -49,7 +49,7 @@ def scale(store: Store, target: Target, request: Request) -> Answer:
 
 def _wanted(present: JsonObject, request: Request, how: str) -> JsonObject:
     body = read_body(
-        request.body, YAML if how == PatchType.APPLY else (how and "") or request.content_type, "Scale"
+        request.body, YAML if how == PatchType.APPLY else "" if how else request.content_type, "Scale"
     )
     if how == PatchType.JSON:
         body = json_patch(present, body)
