@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.actors.admission_host import Host, admission_host, patch_of, question
-from vcray.actors.admission import AdmissionActor, AdmissionOptions, registered_within
+from vcray.actors.admission import AdmissionActor, AdmissionOptions
 from vcray.actors.admission_certificates import Files
 from vcray.actors.admission_registration import MUTATING, VALIDATING, Address
 from vcray.actors.local_runtime import LocalRuntime
+from vcray.actors.readiness import registered_within
 from vcray.actors.timekeeping import VirtualTime, WallTime
 from vcray.api import names
 from vcray.api.meta import JsonObject

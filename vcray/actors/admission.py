@@ -21,7 +21,7 @@ from vcray.actors.admission_reviews import Question
 from vcray.actors.admission_server import AdmissionServer
 from vcray.actors.admission_view import WATCHED, Glance, Known
 from vcray.actors.messages import Message, ObjectChanges, Registered, Synced
-from vcray.actors.runtime import Handle, Time
+from vcray.actors.runtime import Time
 from vcray.api.resources import Resource
 from vcray.config.settings import Settings
 from vcray.errors import ConfigError, Problem, VcrayError, did_you_mean
@@ -36,7 +36,6 @@ from vcray.webhooks.services import PATHS, SERVICES, Service
 CHECK_EVERY_S = 60.0
 """How often registration and certificates are looked after."""
 RETRY_S = 1.0
-POLL_S = 0.02
 MOST_READS = 8
 """Rounds of reading what a rule missed before its answer stands: a chain of parents has at most as many."""
 
@@ -195,20 +194,6 @@ class AdmissionActor:
                 self._known.forget(resource, name)
             except VcrayError as error:
                 log.warning("cannot read for a webhook", object=f"{resource.kind}/{name}", error=error)
-
-
-async def registered_within(actor: Handle, time: Time, seconds: float) -> bool:
-    """Wait until the API server knows of the webhooks; False when it does not after so long.
-
-    For whoever says that all is ready: an object that is created before gets no defaults."""
-    deadline = time.now() + seconds
-    while True:
-        answer = await actor.ask(Registered())
-        if isinstance(answer, Registered) and answer.done:
-            return True
-        if time.now() >= deadline:
-            return False
-        await time.sleep(POLL_S)
 
 
 def _hosts(options: AdmissionOptions) -> tuple[str, ...]:

@@ -120,6 +120,7 @@ def _amount(flag: str, given: str) -> str:
 def control_plane_command(flags: dict[str, object]) -> list[str]:
     """The command line of the control plane, with `{kubeconfig}` for the file."""
     command = [sys.executable, "-m", "vcray.cli.preloaded", "run", "--kubeconfig", "{kubeconfig}"]
+    command += ["--admission", "--admission-port", "0"]
     for name in _PASSED_ON:
         if flags.get(name) is not None:
             command += [f"--{name.replace('_', '-')}", str(flags[name]).replace("{", "{{").replace("}", "}}")]
