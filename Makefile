@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test test-unit lint kubernetes crds bench bench-full oracle-full crash-full ci lock clean help
+.PHONY: install demo test test-unit lint kubernetes crds bench bench-full oracle-full crash-full suite ci lock clean help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -27,12 +27,14 @@ kubernetes: install ## build the Kubernetes programs for the tests (needs Go; wi
 	@$(BIN)/python tools/kubernetes/build.py || test $$? -eq 3
 
 SLOW := oracle properties scenarios
-PLAIN := -n 2 --dist loadgroup -q -m "not bench and not apiserver"
+PLAIN := -n 2 --dist loadgroup -q -m "not bench and not apiserver and not embedded and not ray"
+SERVERS := -n 2 --dist loadfile -q -m "(apiserver or embedded) and not suite and not ray"
 
 test: install kubernetes test-unit ## all tests; those of a real kube-apiserver skip aloud without Go
 	@$(BIN)/python -m pytest $(PLAIN) $(SLOW:%=tests/%)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -q -m apiserver tests
 	@$(BIN)/python -m pytest -q -m bench tests
+	@$(BIN)/python -m pytest -q -m ray tests
+	@$(BIN)/python -m pytest $(SERVERS) tests
 
 test-unit: install ## the fast part: no server, no random clusters by the thousand
 	@$(BIN)/python -m pytest $(PLAIN) $(SLOW:%=--ignore tests/%) tests
@@ -53,8 +55,11 @@ bench: install ## the benchmark of the issue of record: 10,000 nodes, 10,000 pod
 oracle-full: install ## 20,000 random clusters against the scalar oracle
 	@$(BIN)/python -m pytest -q tests/oracle --count 20000 --timeout 3600
 
-crash-full: install kubernetes ## kill -9 ten times while 50 gangs are being bound
-	@VCRAY_CRASHES=10 $(BIN)/python -m pytest -q -m apiserver tests/e2e/test_crash.py --timeout 1800
+crash-full: install kubernetes ## kill -9 of each process ten times while 50 gangs are being bound
+	@VCRAY_CRASHES=10 $(BIN)/python -m pytest -q tests/e2e -k crash --timeout 3600
+
+suite: install kubernetes ## Kubernetes' own end-to-end suite against the embedded server
+	@$(BIN)/python -m pytest -q -m suite tests
 
 lock: ## resolve requirements.lock anew (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-header --group dev --output-file requirements.lock pyproject.toml
