@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 
 from vcray.api.meta import JsonObject
@@ -25,11 +26,13 @@ from vcray.cluster.server.requests import NotAcceptable, Request
 from vcray.cluster.server.streams import Watch
 from vcray.cluster.server.subresources import LogReader, handlers
 from vcray.cluster.server.tokens import Tokens
-from vcray.kube.errors import ApiError
+from vcray.kube.errors import ApiError, ServerFailure
 from vcray.kube.transport import Response
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _DISCOVERY_FORMS = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+
+_log = logging.getLogger(__name__)
 
 
 class Api:
@@ -73,6 +76,11 @@ class Api:
             return too_slow(request)
         except ApiError as error:
             return refusal(request, error)
+        except Exception:
+            _log.exception("%s %s failed", request.method, request.path)
+            return refusal(
+                request, ServerFailure("an error on the server has prevented the request from succeeding")
+            )
 
     def authorize(self, request: Request) -> None:
         """Refuse (Forbidden) what the user of a request may not do."""

@@ -265,7 +265,11 @@ def _certificates(options: ServerOptions) -> tuple[Certificate, Certificate]:
             options.folder.mkdir(parents=True, exist_ok=True)
             authority.write(options.folder, "ca")
     hosts = tuple(dict.fromkeys((options.host, "127.0.0.1", "localhost")))
-    return authority, serving_certificate(authority, hosts)
+    serving = serving_certificate(authority, hosts)
+    if options.folder:
+        (options.folder / "certificates").mkdir(exist_ok=True)
+        serving.write(options.folder / "certificates", "apiserver")
+    return authority, serving
 
 
 def kubeconfig(url: str, authority: bytes, token: str, name: str = "vcray") -> str:

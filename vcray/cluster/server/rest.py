@@ -237,7 +237,6 @@ def _patch(store: Store, target: Target, look: Rendering) -> Answer:
     write = write_of(request, "PatchOptions", target.subresource, how)
     patch = read_body(request.body, YAML if how == PatchType.APPLY else "", target.resource.kind)
     note_repeated(write, request.body or b"", patch, how)
-    note_repeated(write, request.body or b"", patch, how)
     present = store.storage.get(target.kind.stored, target.namespace, target.name)
     new = how == PatchType.APPLY and present is None
     verb = store.verbs.patch(target.resource, target.namespace, target.name, patch, how, write)
