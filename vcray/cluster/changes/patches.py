@@ -6,13 +6,14 @@ import json
 from copy import deepcopy
 
 import jsonpatch
+import jsonpointer
 
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.changes.gotext import go_text
 from vcray.cluster.changes.strategic import strategic_merge
+from vcray.cluster.kinds.faults import kind_of
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.catalog import Kind
-from vcray.cluster.objects.record import entries
 from vcray.kube.client import PatchType
 from vcray.kube.errors import BadRequest, Invalid, UnsupportedMediaType
 
@@ -31,21 +32,41 @@ def merge(target: JsonValue, patch: JsonValue) -> JsonValue:
 
 
 def json_patch(target: JsonObject, operations: JsonValue) -> JsonValue:
-    """RFC 6902. BadRequest for a malformed patch, Invalid for one that does not fit the object."""
-    steps = entries(operations)
-    if not isinstance(operations, list) or len(steps) != len(operations):
-        raise BadRequest("json: cannot unmarshal object into Go value of type jsonpatch.Patch")
+    """RFC 6902. BadRequest for what is no list of operations, Invalid for one that cannot be done.
+
+    As on a server, an operation without a value takes null, and a copy of what is not there copies null.
+    """
+    if not isinstance(operations, list):
+        raise BadRequest(
+            f"error decoding patch: json: cannot unmarshal {kind_of(operations)} into Go value of type "
+            "[]handlers.jsonPatchOp"
+        )
     try:
-        patched: JsonValue = jsonpatch.JsonPatch(steps).apply(target)
+        result: JsonValue = target
+        for step in operations:
+            result = jsonpatch.JsonPatch([_complete(step, result)]).apply(result)
     except (
-        jsonpatch.JsonPatchConflict,
-        jsonpatch.JsonPatchTestFailed,
+        jsonpatch.JsonPatchException,
         jsonpatch.JsonPointerException,
+        KeyError,
+        TypeError,
+        IndexError,
     ) as error:
-        raise Invalid(f"the server rejected our request due to an error in our request: {error}") from error
-    except jsonpatch.InvalidJsonPatch as error:
-        raise BadRequest(f"the patch is not a JSON patch: {error}") from error
-    return patched
+        raise Invalid("the server rejected our request due to an error in our request") from error
+    return result
+
+
+def _complete(step: JsonValue, target: JsonValue) -> JsonObject:
+    if not isinstance(step, dict):
+        raise TypeError("an operation is an object")
+    if step.get("op") in ("add", "replace", "test") and "value" not in step:
+        return {**step, "value": None}
+    if step.get("op") == "copy":
+        try:
+            jsonpointer.resolve_pointer(target, str(step.get("from")))
+        except jsonpatch.JsonPointerException:
+            return {"op": "add", "path": step.get("path"), "value": None}
+    return step
 
 
 def check_media_type(kind: Kind, how: str) -> None:
@@ -75,6 +96,11 @@ def patched(kind: Kind, name: str, old: JsonObject, patch: JsonValue, how: str) 
         case PatchType.STRATEGIC:
             result = strategic_merge(old, patch, kind.shape)
         case _:
+            if not isinstance(patch, dict):
+                raise BadRequest(
+                    f"error decoding patch: json: cannot unmarshal {kind_of(patch)} into Go value of type "
+                    "map[string]interface {}"
+                )
             result = merge(old, patch)
     if not isinstance(result, dict):
         raise refusals.invalid(kind.resource, name, ["the patch does not leave an object"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.kinds.decoding import read_metadata
 from vcray.cluster.kinds.faults import Faults, Where
@@ -13,15 +15,22 @@ def prune(obj: JsonObject, schema: JsonObject, faults: Faults | None = None) -> 
     """Remove unknown fields of a whole object in place, noting them in `faults`; metadata is left to its own reader."""
     kept = {key: obj[key] for key in _OBJECT_FIELDS if key in obj}
     rest = {key: value for key, value in obj.items() if key not in kept}
-    known = Faults()
-    _prune(rest, schema, None, known, root=True)
+    known, inner = Faults(), Faults()
+    _prune(rest, schema, None, _Found(known, inner), root=True)
     if faults is not None:
-        faults.unknown += known.unknown
+        faults.unknown += known.unknown + inner.unknown
     obj.clear()
     obj |= {**kept, **rest}
 
 
-def _prune(value: JsonValue, schema: JsonValue, where: Where, faults: Faults, root: bool = False) -> None:
+class _Found(NamedTuple):
+    """The unknown fields of the object, and those in the metadata of objects within it, which are told last."""
+
+    fields: Faults
+    metadata: Faults
+
+
+def _prune(value: JsonValue, schema: JsonValue, where: Where, faults: _Found, root: bool = False) -> None:
     if not isinstance(schema, dict):
         return
     if isinstance(value, list):
@@ -31,12 +40,12 @@ def _prune(value: JsonValue, schema: JsonValue, where: Where, faults: Faults, ro
         embedded = not root and bool(schema.get("x-kubernetes-embedded-resource"))
         metadata = value.get("metadata")
         if embedded and isinstance(metadata, dict):
-            value["metadata"] = read_metadata(metadata, (where, "metadata"), faults)
+            value["metadata"] = read_metadata(metadata, (where, "metadata"), faults.metadata)
         _prune_object(value, schema, where, faults, _OBJECT_FIELDS if embedded else ())
 
 
 def _prune_object(
-    value: JsonObject, schema: JsonObject, where: Where, faults: Faults, always: tuple[str, ...]
+    value: JsonObject, schema: JsonObject, where: Where, faults: _Found, always: tuple[str, ...]
 ) -> None:
     properties = schema.get("properties")
     known = properties if isinstance(properties, dict) else {}
@@ -49,7 +58,7 @@ def _prune_object(
             _prune(value[name], extra, (where, name), faults)
         elif not keeps and name not in always:
             del value[name]
-            faults.add(where, name)
+            faults.fields.add(where, name)
 
 
 def drop_nulls(value: JsonValue, schema: JsonValue) -> None:
