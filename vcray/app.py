@@ -25,6 +25,7 @@ from vcray.actors.local_runtime import ActiveTransport, Activity, LocalRuntime
 from vcray.actors.messages import Accepted, Reconfigure, Round, RoundDone
 from vcray.actors.metrics_server import MetricsServer
 from vcray.actors.parts import Facts, Place, build
+from vcray.actors.readiness import registered_within
 from vcray.actors.runtime import Handle, Time
 from vcray.actors.supervisor import Supervisor
 from vcray.actors.timekeeping import WallTime
@@ -50,6 +51,7 @@ __all__ = ["CONTROLLERS", "SCHEDULER", "ControlPlane", "FleetPlane", "in_process
 
 log = get_logger("app")
 
+WEBHOOK_PATIENCE_S = 30.0
 WEBHOOK_ATTEMPTS, WEBHOOK_PAUSE_S = 40, 0.25
 """How long to wait for webhooks that a killed process left registered and ours are about to serve."""
 
@@ -94,6 +96,12 @@ class _Plane:
                     continue
                 break
 
+    async def _await_webhooks(self, admission: Handle) -> None:
+        """Until the API server knows of the webhooks: what is created before gets no defaults. ServerError VC0604."""
+        if not await registered_within(admission, self.time, WEBHOOK_PATIENCE_S):
+            what = f"the webhooks are not registered after {WEBHOOK_PATIENCE_S:.0f} s; the log says why"
+            raise ServerError(Problem("VC0604", self._transport.address, what))
+
     def _client(self) -> KubeClient:
         return KubeClient(self._transport, "vcray-scheduler", sleep=self.time.sleep)
 
@@ -130,6 +138,8 @@ class ControlPlane(_Plane):
             await self.ensure_queues()
         for name in others:
             await self.start_component(name)
+        if first == ADMISSION:
+            await self._await_webhooks(self._halves[ADMISSION].handle(ADMISSION))
 
     async def stop(self) -> None:
         """Stop all components; nothing is lost, since all truth is in the API server."""
@@ -140,7 +150,7 @@ class ControlPlane(_Plane):
         """Start `scheduler`, `controllers` or `admission`; it knows only what the API server tells."""
         runtime = LocalRuntime(self.time, self._frames, self.activity)
         self._halves[name] = runtime
-        place = Place(self._facts, runtime, self._transport, self.metrics, self._registry, runtime.handle)
+        place = Place(self._facts, runtime, self._transport, self.metrics, runtime.handle, self._registry)
         for part in components(self.settings)[name]:
             await build(place, part)
 
@@ -195,6 +205,7 @@ class FleetPlane(_Plane):
         await self.fleet.start()
         if self.settings.admission:
             await self.ensure_queues()
+            await self._await_webhooks(self.fleet.handle(ADMISSION))
 
     async def stop(self) -> None:
         """Close the hosts and end their processes."""

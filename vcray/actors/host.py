@@ -27,7 +27,6 @@ from vcray.kube.auth import load as load_transport
 from vcray.kube.transport import Transport
 from vcray.log import configure, get_logger
 from vcray.metrics import Metrics
-from vcray.registry import discover
 
 log = get_logger("host")
 
@@ -162,7 +161,6 @@ class Host:
         self._link = link
         self._connect = connect or _connect
         self._metrics = Metrics()
-        self._registry = discover()
         self._runtime: LocalRuntime | None = None
         self._transport: Transport | None = None
         self._opening: Opening | None = None
@@ -190,7 +188,7 @@ class Host:
                     runtime.background(f"to {part}", elsewhere[part].carry)
                 return elsewhere[part]
 
-            place = Place(opening.facts, runtime, self._transport, self._metrics, self._registry, reach)
+            place = Place(opening.facts, runtime, self._transport, self._metrics, reach)
             self._opening = opening
             try:
                 for part in next(each for each in opening.hosts if each.name == opening.host).parts:

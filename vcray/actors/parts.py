@@ -1,7 +1,8 @@
 """How each part of a control plane is built, from plain data alone, so that any process can build it.
 
 `Facts` cross processes; a `Place` is one process's surroundings: its runtime, its connection, its metrics, and a way to
-reach parts that are elsewhere. A builder starts one part with the watches that feed it.
+reach parts that are elsewhere. A builder starts one part with the watches that feed it, and imports what it needs itself:
+a process that holds one part loads no other.
 """
 
 from __future__ import annotations
@@ -10,15 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from vcray.actors.admission import AdmissionActor, AdmissionOptions
-from vcray.actors.admission_view import WATCHED
-from vcray.actors.binder import Binder
-from vcray.actors.coordinator import Coordinator, policy_from
 from vcray.actors.deployment import ADMISSION, BINDER, CLUSTER, CONTROLLERS, COORDINATOR, ROUTER, pool
-from vcray.actors.reconciler import ControllerHost
 from vcray.actors.runtime import Actor, Handle, Runtime, Time
-from vcray.actors.shards import RouterActor, ShardActor, sources
-from vcray.actors.status_writer import StatusWriter
 from vcray.actors.watcher import AnyWatch, Watcher
 from vcray.api.resources import (
     NAMESPACES,
@@ -35,21 +29,13 @@ from vcray.api.resources import (
     STORAGECLASSES,
     Resource,
 )
-from vcray.cache.merge import Merge
-from vcray.cache.shard import CacheShard, Router
 from vcray.config.scheduler import DEFAULT_CONF
 from vcray.config.settings import Settings
-from vcray.controllers.base import Controller
-from vcray.controllers.garbage import GarbageController
-from vcray.controllers.job.controller import JobController
-from vcray.controllers.podgroup import PodGroupController
-from vcray.controllers.queue import QueueController
 from vcray.kube.client import KubeClient
-from vcray.kube.events import EventRecorder
 from vcray.kube.transport import Transport
 from vcray.kube.watch import watch_nodes, watch_objects, watch_pods
 from vcray.metrics import Metrics
-from vcray.registry import Registry
+from vcray.registry import Registry, discover
 
 PATIENCE_S = 1.0
 """How long something must be unschedulable before it is told: Volcano's period."""
@@ -89,8 +75,9 @@ class Place:
     runtime: Runtime
     transport: Transport
     metrics: Metrics
-    registry: Registry
     reach: Callable[[str], Handle]
+    registry: Registry | None = None
+    """Extensions that were found already."""
 
     @property
     def time(self) -> Time:
@@ -108,6 +95,10 @@ async def build(place: Place, part: str) -> None:
 
 
 async def _binder(place: Place, part: str) -> None:
+    from vcray.actors.binder import Binder
+    from vcray.actors.status_writer import StatusWriter
+    from vcray.kube.events import EventRecorder
+
     scheduler = place.facts.settings.scheduler_names[0]
     client = place.client("scheduler")
     writer = StatusWriter(client, EventRecorder(client, scheduler, place.time), place.time, scheduler)
@@ -115,15 +106,20 @@ async def _binder(place: Place, part: str) -> None:
 
 
 async def _coordinator(place: Place, part: str) -> None:
+    from vcray.actors.coordinator import Coordinator, policy_from
+    from vcray.actors.shards import sources
+    from vcray.cache.merge import Merge
+
     settings, manual = place.facts.settings, place.facts.manual
     resources = (PODS, NODES, *CLUSTER_RESOURCES)
-    policy = policy_from(place.facts.scheduler_conf, place.registry)
+    registry = place.registry or discover()
+    policy = policy_from(place.facts.scheduler_conf, registry)
 
     def make() -> Actor:
         return Coordinator(
             Merge(),
             policy,
-            place.registry,
+            registry,
             place.reach(BINDER),
             place.time,
             place.metrics,
@@ -139,6 +135,9 @@ async def _coordinator(place: Place, part: str) -> None:
 
 
 async def _shard(place: Place, part: str) -> None:
+    from vcray.actors.shards import ShardActor
+    from vcray.cache.shard import CacheShard
+
     settings = place.facts.settings
     index = settings.pools if part == CLUSTER else int(part.rpartition("-")[2])
     names = settings.scheduler_names
@@ -147,6 +146,9 @@ async def _shard(place: Place, part: str) -> None:
 
 
 async def _router(place: Place, part: str) -> None:
+    from vcray.actors.shards import RouterActor
+    from vcray.cache.shard import Router
+
     pools = place.facts.settings.pools
     shards = [place.reach(name) for name in (*map(pool, range(pools)), CLUSTER)]
     router = await place.runtime.spawn(part, lambda: RouterActor(Router(pools), shards))
@@ -156,9 +158,16 @@ async def _router(place: Place, part: str) -> None:
 
 
 async def _controllers(place: Place, part: str) -> None:
+    from vcray.actors.reconciler import ControllerHost
+    from vcray.controllers.garbage import GarbageController
+    from vcray.controllers.job.controller import JobController
+    from vcray.controllers.podgroup import PodGroupController
+    from vcray.controllers.queue import QueueController
+    from vcray.kube.events import EventRecorder
+
     client = place.client("controllers")
     events = EventRecorder(client, "vc-controller-manager", place.time)
-    controllers: tuple[Controller, ...] = (
+    controllers = (
         JobController(),
         GarbageController(),
         PodGroupController(place.facts.settings.scheduler_names),
@@ -170,6 +179,9 @@ async def _controllers(place: Place, part: str) -> None:
 
 
 async def _admission(place: Place, part: str) -> None:
+    from vcray.actors.admission import AdmissionActor, AdmissionOptions
+    from vcray.actors.admission_view import WATCHED
+
     client = place.client("admission")
     options = AdmissionOptions.of(place.facts.settings)
     actor = await place.runtime.spawn(

@@ -10,13 +10,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import inspect
 import logging
-import os
-import shutil
 import signal
-import tempfile
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,9 +27,17 @@ import ray
 from ray._private import ray_constants, services
 from ray._private.node import Node
 from ray._private.parameter import RayParams
+from ray._raylet import (  # type: ignore[attr-defined]
+    DASHBOARD_AGENT_LISTEN_PORT_NAME,
+    METRICS_AGENT_PORT_NAME,
+    METRICS_EXPORT_PORT_NAME,
+    RUNTIME_ENV_AGENT_PORT_NAME,
+    get_port_filename,
+)
 from ray.exceptions import RayError
 
 from vcray.actors.host import Host, Look, Lost, Opening, RemoteFailure, Stamp, send_lines
+from vcray.actors.ray_ground import Ground, kill_all
 from vcray.errors import Problem, ServerError
 from vcray.log import get_logger
 
@@ -47,10 +52,17 @@ OPEN_S: Final = 60.0
 CLOSE_S: Final = 20.0
 LOOK_S: Final = 5.0
 JOIN_S: Final = 20.0
-GONE_S: Final = 5.0
 WATCH_S: Final = 0.25
 """How often the processes of our own Ray are looked at."""
-FOLDER: Final = "vcray-ray-"
+NOBODY: Final = 9
+"""A port where nobody listens."""
+
+_AGENT_PORTS: Final = (
+    DASHBOARD_AGENT_LISTEN_PORT_NAME,
+    METRICS_AGENT_PORT_NAME,
+    METRICS_EXPORT_PORT_NAME,
+    RUNTIME_ENV_AGENT_PORT_NAME,
+)
 
 Reply = tuple[str, bytes | str | None]
 """What a door answers: `ok` and a frame, or `lost` or `failed` and why."""
@@ -148,7 +160,7 @@ class OwnRay:
     """A head and one raylet on loopback, children of this process, and a folder for their files."""
 
     def __init__(self, cpus: int) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-", dir=_short_folder()))
+        self._ground = Ground()
         ray_constants.ENABLE_RAY_CLUSTER = (
             False  # else Ray swaps 127.0.0.1 for an address that others can reach
         )
@@ -159,7 +171,7 @@ class OwnRay:
             num_gpus=0,
             resources={},
             object_store_memory=STORE_BYTES,
-            temp_dir=str(self.folder),
+            temp_dir=str(self._ground.folder),
             include_dashboard=False,
             include_log_monitor=None,
             no_monitor=True,
@@ -167,8 +179,9 @@ class OwnRay:
             worker_path=str(here / "default_worker.py"),
             setup_worker_path=str(here / "setup_worker.py"),
         )
-        # the parent's death ends both processes (that is what the reaper is asked for where the kernel cannot do it)
-        self._node = _QuietNode(parameters, head=True, shutdown_at_exit=False, spawn_reaper=True)
+        with _raylet_without_agents(self._ground):
+            # the kernel ends both processes when this one ends: that is what the reaper is asked for
+            self._node = _QuietNode(parameters, head=True, shutdown_at_exit=False, spawn_reaper=True)
         self.address = str(self._node.gcs_address)
 
     def pids(self) -> dict[str, int]:
@@ -181,15 +194,9 @@ class OwnRay:
 
     def end(self, orphans: Iterable[int]) -> None:
         """Kill everything, also `orphans` that a dead raylet left, and remove the folder."""
-        family = [each for pid in (*self.pids().values(), *orphans) for each in _family(pid)]
-        for pid in family:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill_all([*self.pids().values(), *orphans])
         self._node.kill_all_processes(check_alive=False, allow_graceful=False, wait=True)
-        deadline = time.monotonic() + GONE_S
-        while any(map(_alive, family)) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._ground.remove()
 
 
 class _QuietNode(Node):
@@ -203,6 +210,28 @@ class _QuietNode(Node):
 
     def start_log_monitor(self) -> None:
         """None."""
+
+
+@contextlib.contextmanager
+def _raylet_without_agents(ground: Ground) -> Iterator[None]:
+    """While it holds, a raylet is started with stand-ins for its agents, which are said to listen already."""
+    start, node_start = services.start_ray_process, services.start_raylet
+
+    def start_process(command: list[str], *arguments: Any, **options: Any) -> Any:
+        return start(ground.without_agents(command), *arguments, **options)
+
+    def start_raylet(*arguments: Any, **options: Any) -> Any:
+        bound = inspect.signature(node_start).bind(*arguments, **options).arguments
+        for port in _AGENT_PORTS:
+            file = Path(bound["session_dir"]) / get_port_filename(bound["node_id"], port)
+            file.write_text(str(NOBODY))
+        return node_start(*arguments, **options)
+
+    services.start_ray_process, services.start_raylet = start_process, start_raylet
+    try:
+        yield
+    finally:
+        services.start_ray_process, services.start_raylet = start, node_start
 
 
 class RayProcesses:
@@ -294,7 +323,6 @@ class RayProcesses:
     def _join(self, hosts: int) -> None:
         address = self._address
         if address is None:
-            _remove_leftovers()
             self._own = OwnRay(max(2, hosts))
             address = self._own.address
         try:
@@ -338,38 +366,6 @@ def sweep(function: Callable[[T], R], items: Iterable[T], at_once: int = 0) -> I
 def _unusable(address: str, error: Exception) -> ServerError:
     why = str(error).strip().partition("\n")[0] or type(error).__name__
     return ServerError(Problem("VC0605", f"--ray-address {address}", f"Ray cannot be joined there: {why}"))
-
-
-def _family(pid: int) -> list[int]:
-    """A process and all its descendants (on Linux; elsewhere they end when they miss their raylet)."""
-    found = [pid] if _alive(pid) else []
-    with contextlib.suppress(OSError):
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            for child in (thread / "children").read_text().split():
-                found += _family(int(child))
-    return found
-
-
-def _alive(pid: int) -> bool:
-    """Does it run? One that has ended and is not yet collected does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
-    except OSError:
-        return False
-
-
-def _short_folder() -> str:
-    """Where temporary files go; sockets lie there, whose paths may have 107 bytes, so a deep folder will not do."""
-    folder = tempfile.gettempdir()
-    return folder if len(folder) <= 20 else "/tmp"
-
-
-def _remove_leftovers() -> None:
-    """Folders of processes that were killed."""
-    for folder in Path(_short_folder()).glob(f"{FOLDER}*"):
-        pid = folder.name.removeprefix(FOLDER).partition("-")[0]
-        if pid.isdigit() and not _alive(int(pid)):
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _take_signals_back() -> None:

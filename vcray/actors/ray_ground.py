@@ -1,0 +1,103 @@
+"""What a Ray of our own stands on: a folder for its files, its processes, and stand-ins for two agents.
+
+Every raylet starts a dashboard agent and a runtime-environment agent and ends when one of them does. Nobody here asks either,
+and together they cost 190 MB and several seconds of a core at start, so a shell script that waits takes their places.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+PREFIX: Final = "vcray-ray-"
+GONE_S: Final = 5.0
+AGENTS: Final = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
+
+_STAND_IN = """#!/bin/sh
+# Stands in for an agent of Ray; ends with its raylet.
+while kill -0 $PPID 2>/dev/null; do sleep 1; done
+"""
+
+
+class Ground:
+    """A folder of this process; `remove` takes it away, and with it what killed processes left of theirs."""
+
+    def __init__(self) -> None:
+        _remove_leftovers()
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=_short_folder()))
+        self._stand_in = self.folder / "agent"
+        self._stand_in.write_text(_STAND_IN)
+        self._stand_in.chmod(0o700)
+
+    def without_agents(self, command: Sequence[str]) -> list[str]:
+        """The command line of a raylet whose agents only wait."""
+        changed = []
+        for word in command:
+            agent = next((each for each in AGENTS if word.startswith(each)), None)
+            changed.append(word if agent is None else f"{agent}{self._stand_in}")
+        return changed
+
+    def remove(self) -> None:
+        """Safe to call twice."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def kill_all(pids: Iterable[int]) -> None:
+    """kill -9 processes and all their descendants, and wait until they are gone."""
+    doomed = [each for pid in pids for each in family(pid)]
+    for pid in doomed:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + GONE_S
+    while any(map(alive, doomed)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def family(pid: int) -> list[int]:
+    """A process that lives and all its descendants, itself first (descendants on Linux alone)."""
+    found = [pid] if alive(pid) else []
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            for child in (thread / "children").read_text().split():
+                found += family(int(child))
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Does it run? One that has ended and was not yet collected by its parent does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return not Path("/proc/self").exists() and _signalled(pid)
+    except OSError:
+        return False
+    return state not in ("Z", "X")
+
+
+def _signalled(pid: int) -> bool:
+    """For systems without /proc."""
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+def _short_folder() -> str:
+    """Sockets lie there, whose paths may have 107 bytes, so a deep folder for temporary files will not do."""
+    folder = tempfile.gettempdir()
+    return folder if len(folder) <= 20 else "/tmp"
+
+
+def _remove_leftovers() -> None:
+    for folder in Path(_short_folder()).glob(f"{PREFIX}*"):
+        pid = folder.name.removeprefix(PREFIX).partition("-")[0]
+        if pid.isdigit() and not alive(int(pid)):
+            shutil.rmtree(folder, ignore_errors=True)
