@@ -1,4 +1,4 @@
-"""`vcray bench`: measurements of decisions."""
+"""`vcray bench`: measurements of decisions and of the embedded cluster."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import click
 
 @click.group("bench")
 def command() -> None:
-    """Measure scheduling decisions.
+    """Measure scheduling decisions and the embedded cluster.
 
     \b
-    Example:
+    Examples:
       vcray bench allocate --nodes 10000 --pods 10000 --gang 64 --shapes 20
+      vcray bench cluster --nodes 1000 --pods 10000
     """
 
 
@@ -56,3 +57,37 @@ def allocate(nodes: int, pods: int, gang: int, shapes: int, only_json: bool) -> 
         rows = [[name, f"{value:,}"] for name, value in figures.items()]
         print_table(["figure", "value"], rows, sys.stdout)
     click.echo(json.dumps(figures))
+
+
+@command.command("cluster")
+@click.option("--nodes", type=click.IntRange(1), default=1000, show_default=True, help="Simulated nodes.")
+@click.option("--pods", type=click.IntRange(1), default=5000, show_default=True, help="Pods to run.")
+@click.option(
+    "--watchers", type=click.IntRange(1), default=100, show_default=True, help="Watches of the last step."
+)
+@click.option("--json", "only_json", is_flag=True, help="Print the JSON line only.")
+def cluster(nodes: int, pods: int, watchers: int, only_json: bool) -> None:
+    """Measure the embedded cluster: nodes, pods created, bound and Running, watches, memory.
+
+    All runs in this process; the binder decides nothing and the kubelets start containers at once. The last line is one
+    JSON object.
+
+    \b
+    Example:
+      vcray bench cluster --nodes 10000 --pods 100000
+    """
+    from vcray.bench.cluster import Step, run_cluster
+    from vcray.cli.output import print_table
+
+    def tell(step: Step) -> None:
+        if not only_json:
+            click.echo(f"{step.name}: {step.per_s:,.0f} a second", err=True)
+
+    steps = run_cluster(nodes, pods, watchers, tell)
+    if not only_json:
+        rows = [
+            [s.name, f"{s.count:,}", f"{s.seconds:,}", f"{s.per_s:,}", f"{s.cpu_s:,}", f"{s.rss_mib:,}"]
+            for s in steps
+        ]
+        print_table(["step", "count", "seconds", "a second", "CPU seconds", "MiB"], rows, sys.stdout)
+    click.echo(json.dumps({"nodes": nodes, "pods": pods, "steps": [asdict(step) for step in steps]}))

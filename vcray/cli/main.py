@@ -14,7 +14,7 @@ from importlib import import_module
 import click
 
 COMMANDS = {
-    "bench": "Measure scheduling decisions.",
+    "bench": "Measure scheduling decisions and the embedded cluster.",
     "check": "Say what is wrong with a volcano-scheduler.conf.",
     "crds": "Print or write the CustomResourceDefinitions.",
     "demo": "Run gangs, queues and a Ray cluster on an embedded cluster.",
