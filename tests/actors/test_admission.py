@@ -42,7 +42,7 @@ JOB: JsonObject = {
 async def make_queue(host: Host, name: str, state: str = "Open") -> JsonObject:
     """Create a queue in the cluster only; the actor is told nothing."""
     await host.client.create(QUEUES, None, {"metadata": {"name": name}, "spec": {"weight": 1}})
-    status: JsonObject = {"status": {"state": state}}
+    status: JsonObject = {"status": {"state": state} if state else {}}
     return await host.client.patch(QUEUES, None, name, status, subresource="status")
 
 
@@ -165,6 +165,34 @@ async def test_queue_that_was_just_opened_is_read_before_a_refusal() -> None:
         response = await host.review("/jobs/validate", "CREATE", JOB)
 
     assert response["allowed"] is True
+
+
+async def test_queue_and_its_job_may_come_in_one_file() -> None:
+    async with admission_host() as host:
+        await make_queue(host, "default", "")
+
+        async def open_it() -> None:
+            await asyncio.sleep(0.1)
+            status: JsonObject = {"status": {"state": "Open"}}
+            await host.client.patch(QUEUES, None, "default", status, subresource="status")
+
+        response, _ = await asyncio.gather(host.review("/jobs/validate", "CREATE", JOB), open_it())
+
+    assert response["allowed"] is True
+
+
+async def test_queue_that_nobody_opens_is_waited_for_a_second_at_most() -> None:
+    time = VirtualTime()
+    async with admission_host(time=time) as host:
+        await make_queue(host, "default", "")
+        asked = asyncio.create_task(host.review("/jobs/validate", "CREATE", JOB))
+        while not asked.done():
+            await asyncio.sleep(0.01)
+            await time.advance(0.05, _settle)
+        waited = time.now() - 1_700_000_000.0
+
+    assert "queue `default` status is ``" in asked.result()["status"]["message"]  # type: ignore[index, call-overload, operator]
+    assert 1.0 <= waited < 2.0
 
 
 async def test_queue_created_and_deleted_at_once_is_found_for_its_deletion() -> None:

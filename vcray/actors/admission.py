@@ -22,7 +22,8 @@ from vcray.actors.admission_server import AdmissionServer
 from vcray.actors.admission_view import WATCHED, Glance, Known
 from vcray.actors.messages import Message, ObjectChanges, Registered, Synced
 from vcray.actors.runtime import Time
-from vcray.api.resources import Resource
+from vcray.api.jsonview import dig_str
+from vcray.api.resources import QUEUES, Resource
 from vcray.config.settings import Settings
 from vcray.errors import ConfigError, Problem, VcrayError, did_you_mean
 from vcray.kube.certificates import LIFETIME
@@ -36,6 +37,8 @@ from vcray.webhooks.services import PATHS, SERVICES, Service
 CHECK_EVERY_S = 60.0
 """How often registration and certificates are looked after."""
 RETRY_S = 1.0
+NEWBORN_S, POLL_S = 1.0, 0.05
+"""How long a queue without a state is waited for: the queue controller opens a new one within milliseconds."""
 MOST_READS = 8
 """Rounds of reading what a rule missed before its answer stands: a chain of parents has at most as many."""
 
@@ -172,7 +175,18 @@ class AdmissionActor:
         return answer
 
     async def _decide(self, service: Service, question: Question) -> Answer:
-        """The rule's answer, on fresh objects where the view misses one or where it would refuse."""
+        """The rule's answer; a job or group for a queue that is only just made is refused when that does not open soon."""
+        until = self._time.now() + NEWBORN_S
+        while True:
+            answer, glance = await self._judged(service, question)
+            if answer.allowed or service.resource == QUEUES or self._time.now() >= until:
+                return answer
+            if not any(self._is_newborn(resource, name) for resource, name in glance.asked):
+                return answer
+            await self._time.sleep(POLL_S)
+
+    async def _judged(self, service: Service, question: Question) -> tuple[Answer, Glance]:
+        """The rule's answer and what it saw, on fresh objects where the view misses one or where it would refuse."""
         fresh: set[tuple[Resource, str]] = set()
         for _ in range(MOST_READS):
             glance = Glance(self._known)
@@ -183,7 +197,12 @@ class AdmissionActor:
                 break
             await self._read(doubtful)
             fresh |= doubtful
-        return answer
+        return answer, glance
+
+    def _is_newborn(self, resource: Resource, name: str) -> bool:
+        """A queue that the queue controller has not given a state yet."""
+        queue = self._known.get(resource, name) if resource == QUEUES else None
+        return queue is not None and not dig_str(queue, "status", "state")
 
     async def _read(self, objects: Iterable[tuple[Resource, str]]) -> None:
         """Take these objects as the API server has them now; one that cannot be read stays as last seen."""

@@ -74,6 +74,13 @@ def test_new_queue_is_opened_below_the_root_and_takes_jobs(admitted: Admitted) -
     assert admitted.job(queue)["spec"]["queue"] == queue
 
 
+def test_queue_and_its_job_may_be_applied_in_one_file(admitted: Admitted) -> None:
+    for index in range(5):
+        admitted.job(admitted.queue(state=""), name=f"at-once-{index}")
+
+    assert len(admitted.client.get(admitted.jobs)["items"]) == 5
+
+
 def test_queues_close_and_open_with_their_parent(admitted: Admitted) -> None:
     parent = admitted.queue(state="")
     child = admitted.queue(state="", parent=parent)
