@@ -157,6 +157,17 @@ def test_ended_pods_are_free(cluster: Cluster) -> None:
     assert cluster.used() == {"pods": "0", "count/pods": "1"}
 
 
+def test_a_pod_that_gets_a_deadline_changes_its_scope(cluster: Cluster) -> None:
+    cluster.quota({"pods": "5"}, scopes=["NotTerminating"])
+    pod = cluster.pod()
+    assert cluster.used() == {"pods": "1"}
+
+    cluster.store.update(PODS, "default", "p", {**pod, "spec": {**pod["spec"], "activeDeadlineSeconds": 9}})  # type: ignore[dict-item]
+    cluster.settle()
+
+    assert cluster.used() == {"pods": "0"}
+
+
 def test_services_count_their_node_ports(cluster: Cluster) -> None:
     cluster.quota({"services": "5", "services.nodeports": "1", "services.loadbalancers": "1"})
     spec: JsonObject = {"type": "NodePort", "ports": [{"port": 80, "nodePort": 30080}]}

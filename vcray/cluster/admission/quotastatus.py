@@ -13,7 +13,7 @@ from vcray.api.meta import JsonObject
 from vcray.api.resources import PODS, RESOURCEQUOTAS, Resource
 from vcray.clock import Clock
 from vcray.cluster.admission.quota import counted_resources
-from vcray.cluster.admission.scopes import in_scope
+from vcray.cluster.admission.scopes import in_scope, is_terminating
 from vcray.cluster.admission.usage import ZERO, Amounts, amounts_of, limited_names, texts_of, total, usage_of
 from vcray.cluster.objects.catalog import Catalog
 from vcray.cluster.objects.record import Change, Record, StoredEvent
@@ -50,8 +50,11 @@ class QuotaStatus:
         if record.resource == RESOURCEQUOTAS:
             if event.change is not Change.MODIFIED or _limits_changed(event):
                 self._want(record.namespace)
-        elif _frees(event) and next(self._storage.scan(RESOURCEQUOTAS, record.namespace), None) is not None:
+        elif event.change is not Change.ADDED and self._has_quotas(record.namespace) and _frees(event):
             self._want(record.namespace)
+
+    def _has_quotas(self, namespace: str) -> bool:
+        return next(self._storage.scan(RESOURCEQUOTAS, namespace), None) is not None
 
     def _want(self, namespace: str) -> None:
         if not self._waiting:
@@ -122,9 +125,11 @@ def _frees(event: StoredEvent) -> bool:
     record, previous = event.record, event.previous
     if event.change is Change.DELETED:
         return True
-    if event.change is Change.ADDED or previous is None:
+    if previous is None:
         return False
     if record.resource == PODS:
         phase = record.fields.get("status.phase")
-        return phase in _ENDED and previous.fields.get("status.phase") != phase
+        if phase in _ENDED and previous.fields.get("status.phase") != phase:
+            return True
+        return is_terminating(record.decode()) != is_terminating(previous.decode())
     return not record.resource.group and record.resource.plural in _CHANGING
