@@ -1,5 +1,6 @@
 """Definitions come, change and go with everything that hangs on them."""
 
+import json
 from copy import deepcopy
 from typing import Any
 
@@ -10,6 +11,7 @@ from vcray.cluster.definitions.status import condition
 from vcray.cluster.objects.catalog import default_catalog
 from vcray.cluster.objects.deletion import DeleteOptions
 from vcray.cluster.objects.store import Store
+from vcray.cluster.objects.versions import shown
 from vcray.cluster.objects.watching import Delivery, Watcher
 from vcray.kube.errors import Invalid, MethodNotAllowed, ResourceMissing
 
@@ -213,3 +215,32 @@ def test_a_namespace_with_custom_objects_can_go(store: Store) -> None:
     store.delete(NAMESPACES, "", "n", DeleteOptions())
 
     assert store.storage.get(WIDGETS, "n", "w") is None
+
+
+def test_objects_get_later_defaults_when_they_are_read(store: Store) -> None:
+    create(store, definition())
+    record = store.create(WIDGETS, "default", widget())
+    changed = read(store)
+    fields = changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    fields["colour"] = {"type": "string", "default": "red"}
+    store.update(CUSTOMRESOURCEDEFINITIONS, "", "widgets.example.com", changed)
+
+    again = shown(store.catalog.of(WIDGETS), record)
+
+    assert json.loads(again)["spec"] == {"size": 1, "colour": "red"}
+
+
+def test_another_version_shows_what_its_own_schema_has(store: Store) -> None:
+    document = definition()
+    second: Any = deepcopy(document["spec"]["versions"][0])
+    second |= {"name": "v2", "storage": False}
+    second["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] = {
+        "wheels": {"type": "integer", "default": 4}
+    }
+    document["spec"]["versions"].append(second)
+    create(store, document)
+    record = store.create(WIDGETS, "default", widget())
+
+    other = json.loads(shown(store.catalog.at("example.com", "v2", "widgets"), record))
+
+    assert (other["apiVersion"], other["spec"]) == ("example.com/v2", {"wheels": 4})

@@ -25,10 +25,7 @@ AGE = Column(
     "Age",
     "date",
     ".metadata.creationTimestamp",
-    description="CreationTimestamp is a timestamp representing the server time when this object was created. It is not "
-    "guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is "
-    "represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: "
-    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+    description="CreationTimestamp is a timestamp that the server sets when it stores a new object.",
 )
 """The column of a version that names none."""
 
@@ -48,7 +45,9 @@ class CustomVersion:
 
     `definition` is the definition's name; `storage` the version in which objects are stored; `selectable` the field
     selectors beyond name and namespace; `warning` what users of a deprecated version are told; `keeps_unknown` that
-    nothing is pruned; `terminating` that the definition is being deleted, so that nothing new may be created. `conversion` is the client configuration of a conversion webhook, None without one.
+    nothing is pruned; `terminating` that the definition is being deleted, so that nothing new may be created. An
+    object that was stored before version `since` of the storage is pruned and given defaults when it is read, since its
+    schema was another. `conversion` is the client configuration of a conversion webhook, None without one.
     """
 
     definition: str
@@ -63,6 +62,7 @@ class CustomVersion:
     keeps_unknown: bool = False
     conversion: JsonObject | None = None
     terminating: bool = False
+    since: int = 0
 
 
 def read_version(definition: JsonObject, version: JsonObject) -> CustomVersion:

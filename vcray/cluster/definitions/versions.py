@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
-from vcray.api.jsonview import dig, dig_list, dig_object, dig_objects, dig_str
+from vcray.api.jsonview import dig, dig_int, dig_list, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import Resource
 from vcray.cluster.definitions.served import accepted_names, read_version
@@ -42,9 +43,28 @@ def _resource(definition: JsonObject, version: JsonObject) -> Resource:
 
 def serve(catalog: Catalog, definition: JsonObject) -> None:
     """Serve what a definition describes now, instead of what it described before. Its objects stay where they are."""
-    present = withdraw(catalog, definition)
-    for kind in kinds_of(definition):
-        catalog.add(replace(kind, stored=present[0].stored) if present else kind)
+    present = {kind.resource.version: kind for kind in withdraw(catalog, definition)}
+    kinds = kinds_of(definition)
+    table = next(iter(present.values())).stored if present else None
+    now = int(dig_str(definition, "metadata", "resourceVersion") or 0)
+    changed = dig_int(definition, "metadata", "generation") > 1
+    for kind in kinds:
+        kept = kind if table is None else replace(kind, stored=table)
+        catalog.add(_since(kept, present.get(kind.resource.version), kinds, now, changed))
+
+
+def _since(kind: Kind, before: Kind | None, kinds: list[Kind], now: int, changed: bool) -> Kind:
+    """The kind with the version from which on stored objects fit its schema."""
+    version = kind.version
+    if version is None:
+        return kind
+    if any(other.schema != kind.schema for other in kinds):
+        since = sys.maxsize  # what was written through another version never went through this schema
+    elif before is not None and before.schema == kind.schema and before.version is not None:
+        since = before.version.since
+    else:
+        since = now if before is not None or changed else 0
+    return replace(kind, version=replace(version, since=since))
 
 
 def restore(catalog: Catalog, definition: JsonObject) -> None:

@@ -12,10 +12,14 @@ from vcray.api.meta import JsonObject
 from vcray.cluster.kinds.conversion import STORED_AS, converted
 from vcray.cluster.objects.catalog import Kind
 from vcray.cluster.objects.record import Record, head_of
+from vcray.cluster.schema.defaulting import apply_defaults
+from vcray.cluster.schema.pruning import prune
 
 
 def shown(kind: Kind, record: Record) -> bytes:
     """The JSON of an object in the version of `kind`."""
+    if _outdated(kind, record):
+        return msgspec.json.encode(decoded(kind, record))
     if kind.resource == record.resource:
         return record.body
     if kind.resource in STORED_AS:
@@ -32,7 +36,17 @@ def item(kind: Kind, record: Record) -> bytes:
 def decoded(kind: Kind, record: Record) -> JsonObject:
     """A fresh copy of an object in the version of `kind`."""
     obj = record.decode()
-    return obj if kind.resource == record.resource else converted(obj, record.resource, kind.resource)
+    if kind.resource != record.resource:
+        obj = converted(obj, record.resource, kind.resource)
+    if _outdated(kind, record) and kind.schema is not None:
+        prune(obj, kind.schema)
+        apply_defaults(obj, kind.schema)
+    return obj
+
+
+def _outdated(kind: Kind, record: Record) -> bool:
+    """Whether an object was stored under another schema than the present one of its kind."""
+    return kind.version is not None and record.version < kind.version.since
 
 
 def stored(kind: Kind, obj: JsonObject) -> JsonObject:

@@ -146,7 +146,7 @@ def _v3(kinds: list[Kind]) -> JsonObject:
     references(paths, used)
     named |= {reference.rpartition("/")[2] for reference in used}
     for name in closure(named, types):
-        schemas[name] = built_in_v3(types[name])
+        schemas[name] = built_in_v3(name, types[name])
     return {
         "openapi": "3.0.0",
         "info": _INFO,

@@ -190,7 +190,8 @@ def _operation(kind: Kind, endpoint: _Endpoint, verb: str, v3: bool, suffix: str
         answered = f"{_META}Status"
     parameters: list[JsonValue] = [_parameter(n, k, "query", v3) for n, k in _PARAMETERS[verb]]
     _bodies(operation, kind, endpoint, verb, parameters, v3)
-    operation["parameters"] = parameters
+    if parameters:
+        operation["parameters"] = parameters
     codes = _CODES.get(verb, {"200": "OK"})
     operation["responses"] = {
         **{code: _response(told, answered, kind, v3) for code, told in codes.items()},

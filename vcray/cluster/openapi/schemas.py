@@ -15,6 +15,11 @@ _STRINGS_IN_V2 = {
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"type": "string", "format": "int-or-string"},
     "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "string"},
 }
+_DESCRIPTIONS = {
+    "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": {
+        "creationTimestamp": "CreationTimestamp is a timestamp that the server sets when it stores a new object.",
+    },
+}
 V2_ROOT, V3_ROOT = "#/definitions/", "#/components/schemas/"
 
 
@@ -41,12 +46,25 @@ def _below(value: JsonValue, change: Callable[[JsonObject], JsonObject]) -> Json
 def built_in_v2(name: str, schema: JsonObject) -> JsonObject:
     """A built-in type in version 2."""
     text: JsonObject | None = _STRINGS_IN_V2.get(name)  # type: ignore[assignment]
-    return text if text is not None else walked(schema, _v2)
+    return text if text is not None else walked(_described(name, schema), _v2)
 
 
-def built_in_v3(schema: JsonObject) -> JsonObject:
+def built_in_v3(name: str, schema: JsonObject) -> JsonObject:
     """A built-in type in version 3."""
-    return walked(schema, _v3)
+    return walked(_described(name, schema), _v3)
+
+
+def _described(name: str, schema: JsonObject) -> JsonObject:
+    """The schema with the few descriptions that clients look for in what `kubectl explain` shows."""
+    about = _DESCRIPTIONS.get(name)
+    properties = schema.get("properties")
+    if about is None or not isinstance(properties, dict):
+        return schema
+    told: JsonObject = {
+        key: {"description": about[key], **value} if key in about and isinstance(value, dict) else value
+        for key, value in properties.items()
+    }
+    return {**schema, "properties": told}
 
 
 def _v2(schema: JsonObject) -> JsonObject:

@@ -15,6 +15,7 @@ from vcray.cluster.server.authorization import Authority, wish_of
 from vcray.cluster.server.bodies import read_object
 from vcray.cluster.server.options import write_of
 from vcray.cluster.server.paths import Target
+from vcray.cluster.server.rendering import whole
 from vcray.cluster.server.requests import Request
 from vcray.cluster.server.rest import Answer, Subresource, not_allowed
 from vcray.kube.errors import Invalid
@@ -67,7 +68,7 @@ class Identities:
         if target.resource.kind == "SelfSubjectReview":
             metadata["creationTimestamp"] = rfc3339(store.clock.now())
         body: JsonObject = {**head, "metadata": metadata, **more, "status": status}
-        return json_answer(request, 201, body)
+        return whole(request, target.kind, 201, body)
 
     def _self_review(self, store: Store, target: Target, request: Request) -> Answer:
         obj = self._asked(target, request)
