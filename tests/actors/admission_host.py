@@ -27,8 +27,6 @@ from vcray.kube.client import KubeClient
 from vcray.kube.errors import NotFound
 from vcray.metrics import Metrics
 
-PATIENCE_TURNS = 2000
-
 
 @dataclass
 class Host:
@@ -111,7 +109,7 @@ async def admission_host(
     transport = InProcessTransport(Store())
     client, metrics = KubeClient(transport), Metrics()
     actor = AdmissionActor(
-        client, replace(options or AdmissionOptions(), port=0), time or WallTime(), metrics
+        client, replace(options or AdmissionOptions(), port=0, linger_s=0.0), time or WallTime(), metrics
     )
     await actor.start()
     try:

@@ -59,6 +59,8 @@ class AdmissionOptions:
     files: Files | None = None
     unregister: bool = True
     lifetime: timedelta = LIFETIME
+    linger_s: float = 0.3
+    """How long to go on serving after the registration was taken back: API servers hear of that a little later."""
 
     @classmethod
     def of(cls, settings: Settings) -> AdmissionOptions:
@@ -137,6 +139,7 @@ class AdmissionActor:
         if self._registrar is not None and self._options.unregister and self.registered.is_set():
             try:
                 await self._registrar.withdraw()
+                await asyncio.sleep(self._options.linger_s)
             except VcrayError as error:
                 log.warning("registration stays behind", error=error)
         await self._server.stop()

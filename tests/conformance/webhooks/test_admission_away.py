@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.harness.base import Server, wait_until
 from tests.conformance.harness.client import ApiError
-from tests.conformance.webhooks.conftest import QUEUES, Admitted, registered, registration, task
+from tests.conformance.webhooks.conftest import QUEUES, Admitted, heeded, registered, registration, task
 from tests.e2e.hosting import Hosted
 from vcray.actors.deployment import ADMISSION
 from vcray.config.settings import Settings
@@ -21,7 +21,7 @@ def staying(volcano_apiserver: Server) -> Iterator[Hosted]:
     client = volcano_apiserver.client
     settings = Settings(admission=True, admission_port=0, admission_unregister=False)
     with Hosted(volcano_apiserver.kubeconfig, ADMISSION, settings=settings) as hosted:
-        wait_until(lambda: len(registered(client)) == len(SERVICES), "the webhooks to be registered")
+        wait_until(lambda: heeded(client), "the webhooks to be asked")
         yield hosted
     for service in SERVICES:
         client.delete(registration(service.path, service.mutates))

@@ -9,11 +9,10 @@ import pytest
 
 from tests.conformance.harness.base import Server, wait_until
 from tests.conformance.harness.client import ApiError
-from tests.conformance.webhooks.conftest import QUEUES, Admitted, registered
+from tests.conformance.webhooks.conftest import QUEUES, Admitted, heeded
 from tests.e2e.hosting import Hosted
 from vcray.actors.deployment import ADMISSION, CONTROLLERS
 from vcray.config.settings import Settings
-from vcray.webhooks.services import SERVICES
 
 Object = dict[str, Any]
 COMMANDS = "/apis/bus.volcano.sh/v1alpha1/namespaces/default/commands"
@@ -24,8 +23,7 @@ def controlled(volcano_apiserver: Server) -> Iterator[Hosted]:
     """Admission and controllers; no actor may have failed at the end."""
     settings = Settings(admission=True, admission_port=0)
     with Hosted(volcano_apiserver.kubeconfig, ADMISSION, CONTROLLERS, settings=settings) as hosted:
-        client = volcano_apiserver.client
-        wait_until(lambda: len(registered(client)) == len(SERVICES), "the webhooks to be registered")
+        wait_until(lambda: heeded(volcano_apiserver.client), "the webhooks to be asked")
         yield hosted
         assert hosted.failures() == {}
 
