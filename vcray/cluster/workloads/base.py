@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, Protocol, TypeVar
 
 from vcray.api.jsonview import dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
@@ -16,6 +17,16 @@ from vcray.cluster.workloads.podview import PodView, pod_head, read_pod
 from vcray.kube.client import KubeClient
 from vcray.kube.events import EventRecorder, involved_of
 from vcray.kube.workqueue import Time, WorkQueue
+
+T = TypeVar("T")
+
+
+class Running(Protocol):
+    """What runs an informer needs of it."""
+
+    synced: asyncio.Event
+
+    async def run(self) -> None: ...
 
 
 class _Clock:
@@ -41,6 +52,7 @@ class Shared:
         self.pods: Informer[PodView] = Informer(client, PODS, read_pod, pod_head)
         self.clock = _Clock(time)
         self._json: dict[Resource, Informer[JsonObject]] = {}
+        self._kept: list[Running] = []
 
     def objects(self, resource: Resource) -> Informer[JsonObject]:
         """The informer of a resource, the same for all that ask."""
@@ -48,9 +60,14 @@ class Shared:
             self._json[resource] = json_informer(self.client, resource)
         return self._json[resource]
 
-    def informers(self) -> Iterable[Informer[JsonObject] | Informer[PodView]]:
+    def keep(self, informer: Informer[T]) -> Informer[T]:
+        """Run an informer of a controller's own with the others."""
+        self._kept.append(informer)
+        return informer
+
+    def informers(self) -> Iterable[Running]:
         """All that were asked for."""
-        return (self.pods, *self._json.values())
+        return (self.pods, *self._json.values(), *self._kept)
 
     def now(self) -> str:
         """The present time as Kubernetes writes it."""

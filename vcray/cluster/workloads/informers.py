@@ -82,13 +82,13 @@ class Informer(Generic[T]):
         read: Read[T],
         head: Callable[[T], Head],
         *,
-        field_selector: str = "",
+        namespace: str | None = None,
     ) -> None:
         self.resource = resource
         self.objects: dict[str, T] = {}
         self.synced = asyncio.Event()
         self._read, self._head = read, head
-        self._watch = Watch(client, resource, wire.decode_sighting, field_selector=field_selector)
+        self._watch = Watch(client, resource, wire.decode_sighting, namespace=namespace)
         self._handlers: list[Handler[T]] = []
         self._owned: dict[str, set[str]] = {}
         self._spaces: dict[str, set[str]] = {}

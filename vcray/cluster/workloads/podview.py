@@ -156,13 +156,26 @@ class PodView(_View, frozen=True):
 _pods = msgspec.json.Decoder(PodView)
 
 
-def read_pod(raw: msgspec.Raw) -> PodView | None:
-    """The view of a pod that has no controller, or one of Kubernetes' own; None for others."""
+def read_pod(raw: msgspec.Raw) -> PodView:
+    """The view of a pod; of one that somebody else controls only what tells where it is and whether it goes."""
     pod = _pods.decode(raw)
     owner = pod.controller
-    if owner is not None and (owner.kind not in _OURS or owner.api_version not in _GROUPS):
-        return None
-    return pod
+    if owner is None or (owner.kind in _OURS and owner.api_version in _GROUPS):
+        return pod
+    head = pod.metadata
+    short = PodHead(
+        name=head.name,
+        namespace=head.namespace,
+        uid=head.uid,
+        resource_version=head.resource_version,
+        deletion_timestamp=head.deletion_timestamp,
+        owner_references=(_FOREIGN,),
+    )
+    return PodView(short, pod.spec, _PHASES.setdefault(pod.status.phase, PodStatusView(pod.status.phase)))
+
+
+_FOREIGN = OwnerRef(uid="another", controller=True)
+_PHASES: dict[str, PodStatusView] = {}
 
 
 def view_of(obj: JsonObject) -> PodView:
