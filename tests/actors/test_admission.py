@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import ssl
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -438,6 +439,26 @@ async def test_certificate_is_renewed_in_time_and_trusted_before_it_is_shown() -
         assert bundle != before
         assert bundle.endswith(before)
         assert (await host.review("/queues/mutate", "CREATE", {"spec": {}}))["allowed"] is True
+
+
+async def test_certificate_renewed_while_the_server_was_away_is_shown_once_it_is_registered() -> None:
+    time = VirtualTime()
+    async with admission_host(AdmissionOptions(lifetime=timedelta(minutes=9)), time) as host:
+        await host.synced()
+        before = await _served(host)
+        host.transport.available = False
+        await time.advance(7 * 60, _settle)
+        meanwhile = await _served(host)
+        host.transport.available = True
+        await time.advance(2, _settle)
+
+        assert meanwhile == before
+        assert await _served(host) != before
+
+
+async def _served(host: Host) -> str:
+    """The certificate that a new connection is shown."""
+    return await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", host.actor.port))
 
 
 async def test_given_certificate_is_shown_and_registered(tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ class Credentials:
     lifetime: timedelta = LIFETIME
     bundle: bytes = b""
     _pair: Certificate | None = None
+    _shown: Certificate | None = None
     _authority: Certificate | None = None
     _made_at: float = 0.0
     _context: ssl.SSLContext | None = field(default=None, repr=False)
@@ -65,6 +66,7 @@ class Credentials:
             assert self._pair is not None
             try:
                 self._context = server_context(self._pair)
+                self._shown = self._pair
             except (ssl.SSLError, ValueError) as error:
                 where = str(self.files.certificate) if self.files else ""
                 raise ConfigError(
@@ -73,25 +75,25 @@ class Credentials:
         return self._context
 
     def renew(self, now: float) -> bool:
-        """Make or read a newer certificate if it is time; True when there is one to be registered and shown."""
+        """Make or read a newer certificate if it is time; True while there is one that is not shown yet."""
         if self.files is not None:
-            pair, bundle = self.files.read()
-            newer = (pair, bundle) != (self._pair, self.bundle)
-            self._pair, self.bundle = pair, bundle
-            return newer
-        if self._pair is not None and now < self._made_at + RENEW_AFTER * self.lifetime.total_seconds():
-            return False
+            self._pair, self.bundle = self.files.read()
+        elif self._pair is None or now >= self._made_at + RENEW_AFTER * self.lifetime.total_seconds():
+            self._make(now)
+        return self._pair != self._shown
+
+    def _make(self, now: float) -> None:
         authority = new_authority("vcray-admission", self.lifetime)
         former = self._authority.certificate if self._authority is not None else b""
         self.bundle = authority.certificate + former
         self._pair = serving_certificate(authority, self.hosts, self.lifetime)
         self._authority, self._made_at = authority, now
-        return True
 
     def show(self) -> None:
         """Present the newest certificate from the next connection on."""
         if self._context is not None and self._pair is not None:
             present(self._context, self._pair)
+            self._shown = self._pair
 
 
 def _read(path: Path, flag: str) -> bytes:
