@@ -9,6 +9,7 @@ from __future__ import annotations
 from vcray.cluster.admission.policygate import PolicyGate
 from vcray.cluster.admission.quota import QuotaGate
 from vcray.cluster.admission.quotastatus import Later, QuotaStatus
+from vcray.cluster.admission.registrationgate import RegistrationGate
 from vcray.cluster.objects.store import Store
 
 
@@ -17,6 +18,7 @@ def install(store: Store, later: Later) -> QuotaStatus:
     when a store is served anew."""
     if not any(isinstance(gate, QuotaGate) for gate in store.gates):
         store.gates += [
+            RegistrationGate(),
             PolicyGate(store.storage, store.catalog),
             QuotaGate(store.storage, store.clock),
         ]

@@ -64,19 +64,25 @@ def policy_checker(
     spec: JsonObject,
     *,
     authorizer: bool = True,
+    composed: bool = True,
     schema: JsonObject | None = None,
     params: JsonObject | None = None,
     references: Mapping[str, JsonObject] | None = None,
 ) -> Checker:
-    """What checks the expressions of a policy: its variables are known, `object` and `params` by their schemas if given."""
+    """What checks the expressions of a policy: its variables are known, `object` and `params` by their schemas if given.
+
+    Conditions of matching are not `composed`: they know no variables.
+    """
     types = Types(references)
     request = types.declare(REQUEST) or "dyn"
     seen = (types.declare(schema, resource=True) if schema is not None else None) or "dyn"
     variables = {"object": seen, "oldObject": seen, "request": request, "namespaceObject": "dyn"}
-    if spec.get("paramKind"):
+    if spec.get("paramKind") is not None:
         variables["params"] = (types.declare(params, resource=True) if params is not None else None) or "dyn"
     if authorizer:
         variables |= {"authorizer": "Authorizer", "authorizer.requestResource": "ResourceCheck"}
+    if not composed:
+        return Checker(variables, types.pool)
     declared: dict[str, JsonObject] = {}
     for variable in dig_objects(spec, "variables"):
         known = types.declare(_fields(**declared)) or "dyn"

@@ -14,7 +14,9 @@ from vcray.cluster.cel.rewriting import rewritten
 
 _NOISE = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
 _STRUCT = re.compile(r"(undefined field '[^']*') not found in struct '[^']*'")
-_QUALIFIED = re.compile(r"undeclared reference to '([A-Za-z_]\w*)\.[\w.]+'")
+_QUALIFIED = re.compile(
+    r"ERROR: <input>:(\d+):(\d+): undeclared reference to '([A-Za-z_][\w.]*)\.\w+'([^\n]*\n \| [^\n]*\n \| )(\.*)\^"
+)
 _KEY = re.compile(r'Key not found in map : "(.*)"', re.DOTALL)
 _INDEX = re.compile(r"Index error: index=(-?\d+) size=\d+")
 
@@ -34,7 +36,16 @@ class BudgetExceeded(EvaluationError):
 def _compiler_words(error: Exception) -> str:
     text = _NOISE.sub("", str(error))
     text = _STRUCT.sub(r"\1", text)
-    return _QUALIFIED.sub(r"undeclared reference to '\1'", text)
+    return _QUALIFIED.sub(_at_its_root, text)
+
+
+def _at_its_root(match: re.Match[str]) -> str:
+    """The library blames a whole qualified name at its last dot, cel-go the first name where it stands."""
+    line, column, path, rest, dots = match.groups()
+    back = min(len(path), len(dots))
+    root = path.partition(".")[0]
+    where = f"<input>:{line}:{int(column) - back}"
+    return f"ERROR: {where}: undeclared reference to '{root}'{rest}{dots[: len(dots) - back]}^"
 
 
 def _runtime_words(text: str) -> str:
@@ -104,7 +115,10 @@ class Checker:
 
     def check(self, expression: str, optional_old: bool = False) -> Program:
         """The program, for its type and its tree (it is not to be evaluated). Raises CompileError."""
+        text = rewritten(expression, optional_old)
         try:
-            return Program(self._environment.compile(rewritten(expression, optional_old)))
+            if text != expression:
+                self._environment.compile(expression, True)  # syntax errors stand where the author wrote them
+            return Program(self._environment.compile(text))
         except RuntimeError as error:
             raise CompileError(_compiler_words(error)) from error
