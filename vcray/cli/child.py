@@ -18,7 +18,7 @@ from pathlib import Path
 
 from vcray.errors import CODES, Problem, ServerError
 
-START_S = 60.0
+START_S = 180.0
 STOP_S = 15.0
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 30.0

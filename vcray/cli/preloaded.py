@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-MODULES = {"local": ("vcray.app",), "ray": ("vcray.app", "ray")}
+MODULES = {"local": ("vcray.app",), "ray": ("vcray.app", "vcray.actors.ray_runtime")}
 """What to load for a runtime."""
 
 

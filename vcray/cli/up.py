@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 6443
 
-_PASSED_ON = ("ray_address", "scheduler_conf", "metrics_port", "log_level")
+_PASSED_ON = ("runtime", "layout", "ray_address", "scheduler_conf", "metrics_port", "log_level")
 """Flags that go to `vcray run` as they are."""
 
 
@@ -89,8 +89,11 @@ def command(
     import asyncio
 
     from vcray.cli.hosting import ClusterOptions
+    from vcray.cli.rayaddress import check_ray_address
     from vcray.cli.runtime_folder import RuntimeFolder
 
+    if passed_on.get("ray_address") is not None and passed_on["runtime"] == "ray":
+        check_ray_address(str(passed_on["ray_address"]))
     options = ClusterOptions(
         port=port,
         nodes=nodes,

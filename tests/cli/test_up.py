@@ -1,0 +1,224 @@
+"""`vcray up` and `vcray down`: a cluster that serves, says so, and leaves nothing behind however it ends."""
+
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.up_process import Up, eventually, listening, refused, running
+from vcray.cli.runtime_folder import RuntimeFolder
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
+GANG = yaml.safe_load((Path(__file__).parents[2] / "examples/gang.yaml").read_text())
+
+
+def map_of(name):
+    return {"metadata": {"name": name}, "data": {"key": "value"}}
+
+
+def test_a_gang_runs_and_completes_and_sigterm_leaves_nothing_behind(tmp_path):
+    out = tmp_path / "kubeconfig"
+    with Up(tmp_path, "--runtime", "local", "--nodes", "2", "--kubeconfig-out", out) as up:
+        assert out.read_bytes() == (up.runtime / "kubeconfig").read_bytes()
+        assert out.stat().st_mode & 0o077 == 0
+        assert len(up.ask("/api/v1/nodes")["items"]) == 2
+        up.ask(JOBS, GANG)
+        pods = "/api/v1/namespaces/default/pods"
+        eventually(
+            lambda: [pod["status"]["phase"] for pod in up.ask(pods)["items"]] == ["Running"] * 3,
+            "three running pods",
+        )
+        children = up.children()
+
+        assert up.stop() == 0
+
+    assert len(children) == 1
+    assert not running(children[0])
+    assert not listening(up.port)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["errors"]
+    assert up.errors.read_text() == ""
+
+
+def test_down_stops_it_and_says_so_when_nothing_runs(tmp_path):
+    with Up(tmp_path, "--cluster-only", "--nodes", "0", "--name", "one") as up:
+        stopped = up.command("down", "--name", "one")
+        again = up.command("down", "--name", "one")
+
+        assert (stopped.returncode, stopped.stdout) == (0, "vcray: cluster 'one' is stopped\n")
+        assert (again.returncode, again.stdout) == (0, "vcray: no cluster 'one' runs\n")
+        assert up.process.wait(10) == 0
+    assert not listening(up.port)
+    assert not (tmp_path / "vcray").exists()
+
+
+def test_ctrl_c_before_it_is_ready_leaves_nothing_behind(tmp_path):
+    with Up(tmp_path, "--cluster-only", ready=False) as up:
+        eventually((tmp_path / "vcray" / "default" / "state.json").exists, "its folder")
+
+        assert up.stop(signal.SIGINT) == 0
+
+    assert not (tmp_path / "vcray").exists()
+
+
+def test_a_second_one_of_the_same_name_is_refused_and_the_first_goes_on(tmp_path):
+    with Up(tmp_path, "--cluster-only") as up:
+        second = up.command("up", "--port", "0", "--cluster-only")
+
+        assert second.returncode == 2
+        assert second.stderr == (
+            f"VC0601 cluster 'default': runs already (process {up.process.pid}, https://127.0.0.1:{up.port}); "
+            "stop it with `vcray down`, or start another one with --name\n"
+        )
+        assert up.ask("/version")["major"] == "1"
+
+
+def test_a_port_that_is_taken_is_one_sentence(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+
+        code, sentence = refused(tmp_path, "--port", port, "--cluster-only")
+
+    assert code == 2
+    assert sentence == (
+        f"VC0602 --port {port}: Address already in use; stop what listens there, or let --port 0 pick a free one"
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "sentence"),
+    [
+        ("vcray.db", b"SQLite format 3\0", "was cut off; restore a copy of it or remove the folder"),
+        ("photo.jpg", b"", "is no data directory of vcray: it holds photo.jpg; name an empty folder"),
+    ],
+)
+def test_a_data_directory_that_cannot_be_used_is_one_sentence(tmp_path, file, content, sentence):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / file).write_bytes(content)
+
+    code, said = refused(tmp_path, "--data-dir", folder, "--cluster-only")
+
+    assert code == 2
+    assert said.startswith("VC0603 ")
+    assert said.endswith(sentence)
+    assert [each.name for each in folder.iterdir()] == [file]
+
+
+def test_a_kubeconfig_that_cannot_be_written_is_one_sentence(tmp_path):
+    code, said = refused(tmp_path, "--kubeconfig-out", tmp_path / "none" / "config", "--cluster-only")
+
+    assert code == 2
+    assert said == (
+        f"VC0503 --kubeconfig-out {tmp_path}/none/config: cannot be written: No such file or directory; "
+        "name a file in a folder of yours"
+    )
+
+
+def test_a_configuration_that_cannot_be_used_is_the_control_planes_own_sentence(tmp_path):
+    conf = tmp_path / "conf"
+    conf.write_text("actions: alocate")
+
+    code, said = refused(tmp_path, "--runtime", "local", "--scheduler-conf", conf)
+
+    assert code != 0
+    assert said.startswith("VC0105 ")
+    assert "did you mean 'allocate'?" in said
+
+
+def test_a_ray_address_where_nobody_is_is_one_sentence(tmp_path):
+    code, said = refused(tmp_path, "--runtime", "ray", "--ray-address", "127.0.0.1:1")
+
+    assert code == 3
+    assert said == (
+        "VC0605 --ray-address 127.0.0.1:1: no Ray cluster answers there (Connection refused); "
+        "start it with `ray start --head`, or leave the flag out"
+    )
+
+
+def test_an_amount_that_is_none_is_one_sentence(tmp_path):
+    code, said = refused(tmp_path, "--node-memory", "much")
+
+    assert code == 2
+    assert said == "VC0502 --node-memory: must be an amount such as 8 or 16Gi, got 'much'"
+
+
+def test_a_control_plane_that_dies_is_started_again_and_a_line_tells(tmp_path):
+    with Up(tmp_path, "--runtime", "local", "--nodes", "1") as up:
+        (first,) = up.children()
+        os.kill(first, signal.SIGKILL)
+        eventually(lambda: "runs again" in up.errors.read_text(), "a new control plane", 120)
+        (second,) = up.children()
+        up.ask(JOBS, GANG)
+
+        assert second != first
+        assert up.errors.read_text().splitlines() == [
+            "vcray: the control plane ended (signal 9); it starts again in 0.5 s",
+            "vcray: the control plane runs again",
+        ]
+        assert up.stop() == 0
+
+
+def test_a_data_directory_keeps_objects_token_and_certificate_over_kill_9(tmp_path):
+    data = tmp_path / "data"
+    with Up(tmp_path, "--cluster-only", "--nodes", "1", "--data-dir", data) as up:
+        made = up.ask("/api/v1/namespaces/default/configmaps", map_of("kept"))
+        before = up.kubeconfig()
+        up.stop(signal.SIGKILL)
+
+    with Up(tmp_path, "--cluster-only", "--nodes", "1", "--data-dir", data) as up:
+        assert up.ask("/api/v1/namespaces/default/configmaps/kept") == made
+        after = up.kubeconfig()
+        assert after["users"] == before["users"]
+        assert (
+            after["clusters"][0]["cluster"]["certificate-authority-data"]
+            == before["clusters"][0]["cluster"]["certificate-authority-data"]
+        )
+        assert up.stop() == 0
+    assert not (tmp_path / "vcray").exists()
+
+
+def test_a_data_directory_with_webhooks_of_a_killed_control_plane_comes_up_again(tmp_path):
+    data = tmp_path / "data"
+    with Up(tmp_path, "--runtime", "local", "--nodes", "1", "--data-dir", data) as up:
+        up.ask(JOBS, GANG)
+        up.stop(signal.SIGKILL)
+
+    with Up(tmp_path, "--runtime", "local", "--nodes", "1", "--data-dir", data) as up:
+        assert [job["metadata"]["name"] for job in up.ask(JOBS)["items"]] == [GANG["metadata"]["name"]]
+        assert up.stop() == 0
+
+
+def test_what_a_killed_one_left_is_swept_away_and_its_child_ends(tmp_path):
+    with Up(tmp_path, "--runtime", "local", "--nodes", "0") as up:
+        (child,) = up.children()
+        up.stop(signal.SIGKILL)
+        eventually(lambda: not running(child), "the end of its child")
+        assert (up.runtime / "kubeconfig").exists()
+
+        swept = up.command("down")
+
+    assert swept.stdout == "vcray: no cluster 'default' runs\n"
+    assert not (tmp_path / "vcray").exists()
+
+
+def test_a_folder_that_others_may_write_to_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (tmp_path / "vcray").mkdir()
+    (tmp_path / "vcray").chmod(0o777)
+
+    with pytest.raises(Exception, match=r"VC0503 .*others may write to it"):
+        RuntimeFolder().acquire()
+
+
+@pytest.mark.parametrize("name", ["", "Big", "a/b", "..", "x" * 33, "-a"])
+def test_a_name_that_cannot_be_one_is_refused(name):
+    with pytest.raises(Exception, match="VC0502 --name"):
+        RuntimeFolder(name)
