@@ -143,13 +143,21 @@ class Fleet:
         return self.pods.log(namespace, name, container)
 
     def set_alive(self, name: str, alive: bool) -> None:
-        """Stop or start the kubelet of one node."""
+        """Stop or start the kubelet of one node, whatever its annotation says."""
         slot = self.slots.get(name)
-        if slot is not None and slot.alive != alive:
-            slot.alive = alive
-            log.info("node started" if alive else "node stopped", node=name)
-            if alive:
-                self.pods.wake(name)
+        if slot is not None:
+            before = slot.alive
+            self._switch(slot, slot.annotated, not alive)
+            if slot.alive and not before:
+                self._tasks.append(asyncio.create_task(self._report_ready(slot)))
+
+    def _switch(self, slot: NodeSlot, annotated: bool, unplugged: bool) -> None:
+        before = slot.alive
+        slot.annotated, slot.unplugged = annotated, unplugged
+        if slot.alive != before:
+            log.info("node started" if slot.alive else "node stopped", node=slot.name)
+            if slot.alive:
+                self.pods.wake(slot.name)
 
     # -- nodes ------------------------------------------------------------------------------------------------
 
@@ -202,12 +210,14 @@ class Fleet:
             self.slots.pop(name, None)
             return
         slot = self._slot(name, fast and not ours)
-        self.set_alive(name, annotations.get(STOPPED_ANNOTATION) != "true")
+        self._switch(slot, annotations.get(STOPPED_ANNOTATION) == "true", slot.unplugged)
         ready = next((each for each in node.status.conditions or () if each.type == "Ready"), None)
         if slot.alive and (ready is None or ready.status != "True"):
-            fresh: JsonObject = {"conditions": conditions(self._time.now())}
-            with suppress(VcrayError):
-                await self._report(slot, fresh)
+            await self._report_ready(slot)
+
+    async def _report_ready(self, slot: NodeSlot) -> None:
+        with suppress(VcrayError):
+            await self._report(slot, {"conditions": conditions(self._time.now())})
 
     # -- leases -----------------------------------------------------------------------------------------------
 

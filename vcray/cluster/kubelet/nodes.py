@@ -51,16 +51,24 @@ class NodeShape:
 
 
 class NodeSlot:
-    """One node that a kubelet plays. Its addresses follow from its number."""
+    """One node that a kubelet plays. Its addresses follow from its number.
 
-    __slots__ = ("_following", "alive", "fast", "ip", "lease_known", "name", "number")
+    It is stopped when its annotation says so, or when it was `unplugged` from within.
+    """
+
+    __slots__ = ("_following", "annotated", "fast", "ip", "lease_known", "name", "number", "unplugged")
 
     def __init__(self, name: str, number: int, fast: bool = False) -> None:
         self.name, self.number, self.fast = name, number, fast
         self.ip = f"172.{16 + (number >> 16) % 16}.{number >> 8 & 255}.{number & 255}"
-        self.alive = True
+        self.annotated = self.unplugged = False
         self.lease_known = False
         self._following = 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether its kubelet runs."""
+        return not self.annotated and not self.unplugged
 
     @property
     def pod_cidr(self) -> str:

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from vcray.cluster.workloads.accounts import RootCertificateController, ServiceAccountController
 from vcray.cluster.workloads.base import Controller, Shared
 from vcray.cluster.workloads.deployment.controller import DeploymentController
+from vcray.cluster.workloads.evictions import PodEviction
+from vcray.cluster.workloads.expiry import EventExpiry
 from vcray.cluster.workloads.job.controller import JobController
 from vcray.cluster.workloads.job.ttl import TtlController
+from vcray.cluster.workloads.nodes import NodeLifecycle
 from vcray.cluster.workloads.policystatus import PolicyStatusController
 from vcray.cluster.workloads.protection import ClaimProtectionController, VolumeProtectionController
 from vcray.cluster.workloads.replicas import ReplicaSetController, ReplicationControllerController
@@ -29,6 +32,9 @@ CONTROLLERS: tuple[Callable[[Shared], Controller], ...] = (
     TtlController,
     ServiceAccountController,
     RootCertificateController,
+    NodeLifecycle,
+    PodEviction,
+    EventExpiry,
     PolicyStatusController,
     ClaimProtectionController,
     VolumeProtectionController,
