@@ -41,6 +41,11 @@ _WHOLE_TEXT = frozenset(
         "bytes",
     ]
 )
+_UNKNOWN_RESULT = frozenset(
+    ["_?._", "_[?_]", "dyn", "string", "bytes", "charAt", "format", "value", "or", "orValue", "optional.of", "optional.ofNonZeroValue", "optMap"]
+)
+"""Calls whose result may be of any length."""
+
 _COMPARED = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
 
 
@@ -132,7 +137,7 @@ def _own_cost(name: str, shapes: list[Shape | None]) -> tuple[int, Shape | None]
     first = sizes[0] if sizes else 1
     if name in _BRANCHES or name in _FREE:
         return 0, SCALAR
-    if name in ("_[_]", "_[?_]"):
+    if name == "_[_]":
         return 1, shapes[0].element if shapes[0] else None
     if name in _COMPARED:
         return _traversed(min(sizes)), SCALAR
@@ -148,7 +153,7 @@ def _own_cost(name: str, shapes: list[Shape | None]) -> tuple[int, Shape | None]
         return (sizes[-1] if name in ("_in_", "@in") else first), SCALAR
     if name in _WHOLE_TEXT:
         return _traversed(first), Shape(first, element=Shape(first))
-    return 1, None if name in ("dyn", "orValue", "optional.of") else SCALAR
+    return 1, None if name in _UNKNOWN_RESULT else SCALAR
 
 
 def _constant(value: Node) -> Shape:
