@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 
 from vcray.cluster.kubelet import Fleet
@@ -19,8 +20,16 @@ from vcray.cluster.workloads import Workloads
 
 
 async def _run(port: int, folder: Path, tokens: dict[str, User], controllers: bool, nodes: int) -> None:
-    server = await serve(ServerOptions(port=port, folder=folder, tokens=tokens))
-    workloads = Workloads(server.transport, certificate_authority=server.ca.decode())
+    fleet: Fleet | None = None
+
+    def read_log(namespace: str, name: str, container: str, _: Mapping[str, str]) -> bytes | None:
+        text = fleet.log(namespace, name, container) if fleet is not None else None
+        return None if text is None else text.encode()
+
+    server = await serve(ServerOptions(port=port, folder=folder, tokens=tokens, read_log=read_log))
+    workloads = Workloads(
+        server.transport, certificate_authority=server.ca.decode(), default_scheduler=nodes > 0
+    )
     fleet = Fleet(server.transport, nodes)
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

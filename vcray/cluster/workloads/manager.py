@@ -17,6 +17,7 @@ from vcray.cluster.workloads.nodes import NodeLifecycle
 from vcray.cluster.workloads.policystatus import PolicyStatusController
 from vcray.cluster.workloads.protection import ClaimProtectionController, VolumeProtectionController
 from vcray.cluster.workloads.replicas import ReplicaSetController, ReplicationControllerController
+from vcray.cluster.workloads.scheduling import DefaultScheduler
 from vcray.kube.client import KubeClient
 from vcray.kube.transport import Transport
 from vcray.kube.workqueue import SystemTime, Time, WorkQueue
@@ -53,16 +54,22 @@ class WorkloadStatistics:
 class Workloads:
     """Every controller, over shared informers.
 
-    `certificate_authority` (PEM) is published in every namespace; empty where it is not known.
+    `certificate_authority` (PEM) is published in every namespace; empty where it is not known. `default_scheduler` adds a
+    simple scheduler for pods that name no other, for servers on which no better one runs.
     """
 
     def __init__(
-        self, transport: Transport, time: Time | None = None, certificate_authority: str = ""
+        self,
+        transport: Transport,
+        time: Time | None = None,
+        certificate_authority: str = "",
+        default_scheduler: bool = False,
     ) -> None:
         self.time: Time = time or SystemTime()
         client = KubeClient(transport, FIELD_MANAGER, sleep=self.time.sleep)
         self.shared = Shared(client, self.time, certificate_authority)
-        self.controllers = [make(self.shared) for make in CONTROLLERS]
+        makes = (*CONTROLLERS, DefaultScheduler) if default_scheduler else CONTROLLERS
+        self.controllers = [make(self.shared) for make in makes]
         self._tasks: list[asyncio.Task[None]] = []
 
     def queues(self) -> list[WorkQueue[str]]:

@@ -49,6 +49,7 @@ class PodSpecView(_View, frozen=True):
     """What controllers ask of a spec."""
 
     node_name: str = ""
+    scheduler_name: str = ""
 
 
 class Condition(_View, frozen=True):
