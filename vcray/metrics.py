@@ -55,6 +55,21 @@ class Metrics:
         self.failed_rounds = Counter(
             "vcray_failed_rounds", "Rounds that ended in a fault.", registry=registry
         )
+        self.fanned_out = Counter(
+            "vcray_fanned_out_rounds", "Rounds that node pools' processes scored.", registry=registry
+        )
+        self.host_process = Gauge(
+            "vcray_host_process",
+            "Process number of each host of a layout on Ray.",
+            ["host"],
+            registry=registry,
+        )
+        self.host_openings = Gauge(
+            "vcray_host_openings",
+            "How often each host of a layout on Ray has been opened.",
+            ["host"],
+            registry=registry,
+        )
         self.bindings = Counter(
             "vcray_bindings", "Bindings by result: bound, refused, gone.", ["result"], registry=registry
         )

@@ -30,11 +30,12 @@ from vcray.actors.messages import (
 from vcray.actors.novelty import Novelty
 from vcray.actors.refusals import Refusals
 from vcray.actors.runtime import Handle, Time
+from vcray.actors.scoring import Decider
 from vcray.cache.merge import Merge
 from vcray.config.scheduler import load_scheduler_config
 from vcray.core.decisions import Decisions
 from vcray.core.policy import Policy, build_policy
-from vcray.core.session import Carry, decide
+from vcray.core.session import Carry
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import MISSING, Status
 from vcray.errors import ConfigError
@@ -48,7 +49,7 @@ log = get_logger("coordinator")
 
 class Coordinator:
     """The sequencer of rounds. `waits_for` are the (resource, shard) pairs whose first list must be in before the
-    first round."""
+    first round; `conf` is the text of the policy."""
 
     def __init__(
         self,
@@ -60,20 +61,23 @@ class Coordinator:
         metrics: Metrics,
         waits_for: Iterable[tuple[str, int]],
         seed: int = 0,
-        scorers: int = 1,
+        decider: Decider | None = None,
         coalesce_s: float = 0.005,
         manual: bool = False,
         patience_s: float = 0.0,
+        conf: str = "",
     ) -> None:
         self._merge = merge
         self._policy = policy
+        self._conf = conf
         self._registry = registry
         self._binder = binder
         self._time = time
         self._metrics = metrics
         self._unsynced = set(waits_for)
         self._seed = seed
-        self._scorers = scorers
+        self._decider = decider or Decider()
+        self._deciding = asyncio.Lock()  # while it is held, what a decision rests on must not change
         self._coalesce_s = coalesce_s
         self._manual = manual
         self._carry = Carry()
@@ -99,13 +103,15 @@ class Coordinator:
     async def receive(self, message: Message) -> Message | None:
         match message:
             case Changed(parcel=parcel):
-                self._merge.apply(parcel.delta)
+                async with self._deciding:
+                    self._merge.apply(parcel.delta)
                 self._dirty.set()
             case Synced(resource=resource, shard=shard):
                 self._unsynced.discard((resource, shard))
                 self._dirty.set()
             case Reconfigure(text=text):
-                return self._reconfigure(text)
+                async with self._deciding:
+                    return self._reconfigure(text)
             case Round():
                 return await self._manual_round()
             case _:
@@ -120,7 +126,7 @@ class Coordinator:
             if self._unsynced:
                 continue
             try:
-                decisions, limits = self._decide(await self._recover())
+                decisions, limits = await self._decide(await self._recover())
                 self._write(decisions, limits)
             except Exception:  # the fence: a fault in one round must not end scheduling
                 log.exception("round failed")
@@ -129,16 +135,20 @@ class Coordinator:
                 self._dirty.set()
 
     async def _manual_round(self) -> RoundDone:
-        decisions, limits = self._decide(await self._recover())
+        decisions, limits = await self._decide(await self._recover())
         if _something(decisions):
             await self._execute(decisions, limits)
         return RoundDone(decisions.generation, decisions)
 
-    def _decide(self, taken_back: frozenset[str]) -> tuple[Decisions, tuple[GangLimits, ...]]:
+    async def _decide(self, taken_back: frozenset[str]) -> tuple[Decisions, tuple[GangLimits, ...]]:
+        async with self._deciding:
+            return await self._decide_alone(taken_back)
+
+    async def _decide_alone(self, taken_back: frozenset[str]) -> tuple[Decisions, tuple[GangLimits, ...]]:
         started = perf_counter()
         snapshot = self._snapshot()
         opened = perf_counter()
-        decisions = decide(snapshot, self._policy, self._carry, self._scorers)
+        decisions = await self._decider.decide(snapshot, self._policy, self._conf, self._carry)
         decided = perf_counter()
         self._metrics.rounds.inc()
         self._metrics.session_latency.observe((opened - started) * 1000)
@@ -182,7 +192,8 @@ class Coordinator:
         answer = await self._binder.ask(Execute(decisions, limits))
         self._metrics.e2e_latency.observe((perf_counter() - started) * 1000)
         if isinstance(answer, Executed):
-            self._learn(decisions, answer.outcomes)
+            async with self._deciding:
+                self._learn(decisions, answer.outcomes)
 
     def _learn(self, decisions: Decisions, outcomes: Iterable[Outcome]) -> None:
         """Forget what was not bound; a gang of which only a part went out is suspect from now on."""
@@ -201,7 +212,8 @@ class Coordinator:
     async def _forget_later(self, seconds: float, failed: Sequence[Outcome], whole: bool) -> None:
         """Until then the placements stay assumed, so nobody tries them again."""
         await self._time.sleep(seconds)
-        self._forget(failed, whole)
+        async with self._deciding:
+            self._forget(failed, whole)
 
     def _forget(self, failed: Sequence[Outcome], whole: bool) -> None:
         self._merge.forget(outcome.uid for outcome in failed)
@@ -247,7 +259,7 @@ class Coordinator:
             return Accepted(False, tuple(map(str, error.problems)))
         for problem in policy.problems:
             self._metrics.config_problems.labels(code=problem.code).inc()
-        self._policy = policy
+        self._policy, self._conf = policy, text
         self._carry = Carry()
         self._dirty.set()
         return Accepted(True, tuple(map(str, policy.problems)))

@@ -47,7 +47,9 @@ class Processes(Protocol):
 
     async def close(self, host: str) -> None: ...
 
-    async def look(self, host: str) -> Look: ...
+    async def look(self, host: str) -> Look:
+        """TimeoutError when no answer comes in good time."""
+        ...
 
     async def replace(self, host: str) -> None:
         """Kill the process; another takes its place."""
@@ -112,9 +114,7 @@ class Fleet:
         names = [each.name for each in self._hosts]
         await self._processes.begin(names)
         try:
-            for name in names:
-                await self._processes.open(self._opening(name))
-                self._seen_at[name] = time.monotonic()
+            await self._open(names)
         except Lost as lost:
             what = f"a process of the control plane ended while it started: {lost}"
             raise ServerError(Problem("VC0605", "Ray", what)) from lost
@@ -122,14 +122,12 @@ class Fleet:
         self._task = asyncio.create_task(self._supervise(), name="fleet")
 
     async def stop(self) -> None:
-        """Close the hosts, the last opened first, then end all processes."""
+        """Close the hosts, then end all processes."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
-            for each in reversed(self._hosts):
-                with contextlib.suppress(Lost):
-                    await self._processes.close(each.name)
+            await asyncio.gather(*(self._close(each.name) for each in self._hosts))
             await self.look([each.name for each in self._hosts])
         await self._processes.end()
 
@@ -169,12 +167,16 @@ class Fleet:
     async def _look(self, name: str) -> bool:
         try:
             look = await self._processes.look(name)
+        except TimeoutError:
+            return False  # no news: it may be busy
         except Lost as lost:
             log.debug("a host is not there", host=name, why=str(lost))
             return True
         for line in look.lines:
             self._say(line)
         self._looks[name] = look
+        self._metrics.host_process.labels(host=name).set(look.pid)
+        self._metrics.host_openings.labels(host=name).set(self._openings[name] + 1)
         if look.opening != self._openings[name]:
             return True
         self._seen_at[name] = time.monotonic()
@@ -206,7 +208,7 @@ class Fleet:
         """Look at every host; open anew what was lost, and what must begin again with it."""
         now = time.monotonic()
         lost = await self.look(self._by_name)
-        for name in lost:
+        for name in self._by_name:
             if now - self._seen_at.get(name, now) > HUNG_S:
                 log.error("a process does not answer; it is replaced", host=name)
                 self._seen_at[name] = now
@@ -221,12 +223,26 @@ class Fleet:
         for name in order:
             self._openings[name] += 1
             self._reopened[name] += 1
-        for name in reversed(order):
-            with contextlib.suppress(Lost):
-                await self._processes.close(name)
-        for name in order:
-            await self._processes.open(self._opening(name))
-            self._seen_at[name] = time.monotonic()
+        await asyncio.gather(*(self._close(name) for name in order))
+        await self._open(order)
+
+    async def _close(self, name: str) -> None:
+        with contextlib.suppress(Lost):
+            await self._processes.close(name)
+
+    async def _open(self, names: Sequence[str]) -> None:
+        """Hosts that depend on each other in the order of the table, others side by side."""
+        chains: dict[tuple[str, ...], list[str]] = {}
+        for name in names:
+            chain = max((each.reopens for each in self._hosts if name in each.reopens), key=len)
+            chains.setdefault(chain, []).append(name)
+
+        async def in_order(chain: Sequence[str]) -> None:
+            for name in chain:
+                await self._processes.open(self._opening(name))
+                self._seen_at[name] = time.monotonic()
+
+        await asyncio.gather(*map(in_order, chains.values()))
 
     async def _rebuild(self, why: str) -> None:
         log.warning("all processes are started anew", why=why)

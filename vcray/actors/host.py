@@ -23,6 +23,7 @@ from vcray.actors.local_runtime import LocalRuntime
 from vcray.actors.messages import Message, pack, unpack
 from vcray.actors.parts import Facts, Place, build
 from vcray.actors.runtime import Handle, Statistics
+from vcray.core.pools import PoolScorer, Scorers
 from vcray.kube.auth import load as load_transport
 from vcray.kube.transport import Transport
 from vcray.log import configure, get_logger
@@ -100,6 +101,10 @@ class Link(Protocol):
         """Ask a part and wait for its answer. RemoteFailure when it failed."""
         ...
 
+    def scorers(self, stamp: Stamp, parts: Sequence[tuple[str, str]]) -> Scorers:
+        """The scorers of (host, part); to be asked from a thread, since they block."""
+        ...
+
 
 class RemoteHandle:
     """A part of another host. What is sent goes out in batches, one under way at a time, so order holds; what is asked is
@@ -164,6 +169,7 @@ class Host:
         self._runtime: LocalRuntime | None = None
         self._transport: Transport | None = None
         self._opening: Opening | None = None
+        self._scorers: dict[str, PoolScorer] = {}
         self._turn = asyncio.Lock()
         self._seen = time.monotonic()
         self._alone: asyncio.Task[None] | None = None
@@ -188,7 +194,10 @@ class Host:
                     runtime.background(f"to {part}", elsewhere[part].carry)
                 return elsewhere[part]
 
-            place = Place(opening.facts, runtime, self._transport, self._metrics, reach)
+            def scorers(parts: Sequence[str]) -> Scorers:
+                return self._link.scorers(opening.stamp, [(where[part], part) for part in parts])
+
+            place = Place(opening.facts, runtime, self._transport, self._metrics, reach, scorers=scorers)
             self._opening = opening
             try:
                 for part in next(each for each in opening.hosts if each.name == opening.host).parts:
@@ -224,6 +233,17 @@ class Host:
             raise RemoteFailure(f"{type(error).__name__}: {error}") from error
         return None if answer is None else pack(answer)
 
+    def score(self, stamp: Stamp, part: str, request: bytes, snapshot: memoryview | None = None) -> bytes:
+        """Answer one request to the scorer of a pool (`vcray.core.pools`). Raises `Lost`."""
+        self._door(stamp, part)
+        if part not in self._scorers:
+            from vcray.actors.coordinator import policy_from
+            from vcray.registry import discover
+
+            registry = discover()
+            self._scorers[part] = PoolScorer(lambda text: policy_from(text, registry))
+        return self._scorers[part].serve(request, snapshot)
+
     def look(self) -> Look:
         """How things are; being looked at keeps a host open."""
         self._seen = time.monotonic()
@@ -245,6 +265,7 @@ class Host:
 
     async def _close(self) -> None:
         self._opening = None
+        self._scorers.clear()
         runtime, self._runtime = self._runtime, None
         if runtime is not None:
             await runtime.stop()

@@ -31,6 +31,7 @@ from vcray.api.resources import (
 )
 from vcray.config.scheduler import DEFAULT_CONF
 from vcray.config.settings import Settings
+from vcray.core.pools import Scorers
 from vcray.kube.client import KubeClient
 from vcray.kube.transport import Transport
 from vcray.kube.watch import watch_nodes, watch_objects, watch_pods
@@ -78,6 +79,8 @@ class Place:
     reach: Callable[[str], Handle]
     registry: Registry | None = None
     """Extensions that were found already."""
+    scorers: Callable[[Sequence[str]], Scorers] | None = None
+    """The way to the scorers of these parts, when they are in other processes."""
 
     @property
     def time(self) -> Time:
@@ -107,13 +110,24 @@ async def _binder(place: Place, part: str) -> None:
 
 async def _coordinator(place: Place, part: str) -> None:
     from vcray.actors.coordinator import Coordinator, policy_from
+    from vcray.actors.scoring import Decider
     from vcray.actors.shards import sources
     from vcray.cache.merge import Merge
+    from vcray.core.pools import LocalScorers
 
     settings, manual = place.facts.settings, place.facts.manual
     resources = (PODS, NODES, *CLUSTER_RESOURCES)
     registry = place.registry or discover()
     policy = policy_from(place.facts.scheduler_conf, registry)
+
+    pools: Scorers | None = None
+    blocking = False
+    if settings.layout == "huge":
+        if place.scorers is None:
+            pools = LocalScorers(settings.pools, lambda text: policy_from(text, registry))
+        else:
+            pools, blocking = place.scorers([pool(index) for index in range(settings.pools)]), True
+    decider = Decider(settings.scorers, pools, settings.fan_out_nodes, blocking, place.metrics.fanned_out.inc)
 
     def make() -> Actor:
         return Coordinator(
@@ -125,10 +139,11 @@ async def _coordinator(place: Place, part: str) -> None:
             place.metrics,
             sources((each.full_name for each in resources), settings.pools),
             settings.seed,
-            settings.scorers,
+            decider,
             settings.coalesce_ms / 1000,
             manual,
             0.0 if manual else PATIENCE_S,
+            place.facts.scheduler_conf,
         )
 
     await place.runtime.spawn(part, make, MAILBOX)

@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -101,3 +102,10 @@ def _remove_leftovers() -> None:
         pid = folder.name.removeprefix(PREFIX).partition("-")[0]
         if pid.isdigit() and not alive(int(pid)):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def take_signals_back() -> None:
+    """Ray's library puts its own handlers under Python's; put Python's there again."""
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.getsignal(number))

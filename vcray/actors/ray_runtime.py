@@ -12,8 +12,6 @@ import contextlib
 import functools
 import inspect
 import logging
-import signal
-import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +21,7 @@ from typing import Any, Final, TypeVar
 from vcray.actors import ray_environment  # noqa: F401  before ray, which reads its environment when it is imported
 
 # isort: split
+import numpy as np
 import ray
 from ray._private import ray_constants, services
 from ray._private.node import Node
@@ -36,8 +35,10 @@ from ray._raylet import (  # type: ignore[attr-defined]
 )
 from ray.exceptions import RayError
 
-from vcray.actors.host import Host, Look, Lost, Opening, RemoteFailure, Stamp, send_lines
-from vcray.actors.ray_ground import Ground, kill_all
+from vcray.actors.door import Door, Reply, opened
+from vcray.actors.host import Look, Lost, Opening, Stamp
+from vcray.actors.ray_ground import Ground, kill_all, take_signals_back
+from vcray.core.pools import ScorersLost
 from vcray.errors import Problem, ServerError
 from vcray.log import get_logger
 
@@ -50,6 +51,7 @@ STORE_BYTES: Final = 128 * 2**20
 """Object store of a Ray of our own: it holds snapshots of rounds that fan out, nothing else."""
 OPEN_S: Final = 60.0
 CLOSE_S: Final = 20.0
+SCORE_S: Final = 60.0
 LOOK_S: Final = 5.0
 JOIN_S: Final = 20.0
 WATCH_S: Final = 0.25
@@ -64,48 +66,21 @@ _AGENT_PORTS: Final = (
     RUNTIME_ENV_AGENT_PORT_NAME,
 )
 
-Reply = tuple[str, bytes | str | None]
-"""What a door answers: `ok` and a frame, or `lost` or `failed` and why."""
 
-
-class RayHost:
-    """One host, as an async actor. Its doors never raise, so that Ray has no exception to carry."""
+class RayHost(Door):
+    """One host, as an async actor."""
 
     def __init__(self) -> None:
         self._link = _RayLink()
-        self._host = Host(self._link)
+        super().__init__(self._link)
 
-    async def open(self, opening: Opening, peers: dict[str, Any]) -> None:
-        """See `Host.open`; `peers`: the actors of all hosts."""
-        send_lines(self._host, opening.facts.settings.log_level)
-        self._link.actors = peers
-        await self._host.open(opening)
+    async def meet(self, actors: dict[str, Any]) -> None:
+        """Learn of the actors of all hosts."""
+        self._link.actors = actors
 
-    async def close(self) -> None:
-        await self._host.close()
-
-    async def look(self) -> Look:
-        return self._host.look()
-
-    async def live(self) -> None:
-        """Never returns: its failure is the news of this process' death."""
-        await asyncio.Event().wait()
-
-    async def post(self, stamp: Stamp, part: str, frames: Sequence[bytes]) -> str:
-        """Empty when done, else why it is lost."""
-        try:
-            await self._host.post(stamp, part, frames)
-        except Lost as lost:
-            return str(lost)
-        return ""
-
-    async def ask(self, stamp: Stamp, part: str, frame: bytes) -> Reply:
-        try:
-            return "ok", await self._host.ask(stamp, part, frame)
-        except Lost as lost:
-            return "lost", str(lost)
-        except RemoteFailure as failure:
-            return "failed", str(failure)
+    async def score(self, stamp: Stamp, part: str, request: bytes, snapshot: Any = None) -> Reply:
+        """`snapshot` lies in the object store: what comes is a window on it."""
+        return await super().score(stamp, part, request, None if snapshot is None else memoryview(snapshot))
 
 
 class _RayLink:
@@ -115,24 +90,47 @@ class _RayLink:
         self.actors: dict[str, Any] = {}
 
     async def post(self, host: str, stamp: Stamp, part: str, frames: Sequence[bytes]) -> None:
-        why = await reply(self._actor(host).post.remote(stamp, part, frames))
-        if why:
-            raise Lost(why)
+        opened(await reply(self._actor(host).post.remote(stamp, part, frames)))
 
     async def ask(self, host: str, stamp: Stamp, part: str, frame: bytes) -> bytes | None:
-        kind, value = await reply(self._actor(host).ask.remote(stamp, part, frame))
-        if kind == "lost":
-            raise Lost(value)
-        if kind == "failed":
-            raise RemoteFailure(value)
-        assert value is None or isinstance(value, bytes)
-        return value
+        return opened(await reply(self._actor(host).ask.remote(stamp, part, frame)))
+
+    def scorers(self, stamp: Stamp, parts: Sequence[tuple[str, str]]) -> _RayScorers:
+        return _RayScorers(stamp, [(self._actor(host), part) for host, part in parts])
 
     def _actor(self, host: str) -> Any:
         actor = self.actors.get(host)
         if actor is None:
             raise Lost(f"no process of {host}")
         return actor
+
+
+class _RayScorers:
+    """Scorers in other processes, asked all at once; whoever asks blocks."""
+
+    def __init__(self, stamp: Stamp, scorers: Sequence[tuple[Any, str]]) -> None:
+        self._stamp = stamp
+        self._scorers = scorers
+
+    def __len__(self) -> int:
+        return len(self._scorers)
+
+    def begin(self, snapshot: bytes, requests: Sequence[bytes]) -> None:
+        """The snapshot goes to the object store, where processes of one node share it."""
+        self._all(requests, ray.put(np.frombuffer(snapshot, np.uint8)))
+
+    def ask(self, requests: Sequence[bytes]) -> list[bytes]:
+        return self._all(requests)
+
+    def _all(self, requests: Sequence[bytes], *snapshot: Any) -> list[bytes]:
+        calls = [
+            actor.score.remote(self._stamp, part, request, *snapshot)
+            for (actor, part), request in zip(self._scorers, requests, strict=True)
+        ]
+        try:
+            return [opened(each) or b"" for each in ray.get(calls, timeout=SCORE_S)]
+        except (RayError, Lost) as error:
+            raise ScorersLost(_first_line(error)) from error
 
 
 _waiting: set[asyncio.Future[Any]] = set()
@@ -147,7 +145,11 @@ async def reply(reference: Any) -> Any:
     try:
         return await asyncio.shield(future)
     except RayError as error:
-        raise Lost(str(error).partition("\n")[0] or type(error).__name__) from error
+        raise Lost(_first_line(error)) from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def _heard(future: asyncio.Future[Any]) -> None:
@@ -258,7 +260,7 @@ class RayProcesses:
 
     async def begin(self, hosts: Sequence[str]) -> None:
         await self._blocking(self._join, len(hosts))
-        _take_signals_back()
+        take_signals_back()
         make = ray.remote(RayHost)
         self._link.actors = {
             name: make.options(
@@ -274,13 +276,15 @@ class RayProcesses:
         }
 
     async def open(self, opening: Opening) -> None:
-        await self._within(OPEN_S, self._actor(opening.host).open.remote(opening, self._link.actors))
+        actor = self._actor(opening.host)
+        await self._within(OPEN_S, actor.meet.remote(self._link.actors))
+        await self._within(OPEN_S, actor.open.remote(opening))
 
     async def close(self, host: str) -> None:
         await self._within(CLOSE_S, self._actor(host).close.remote())
 
     async def look(self, host: str) -> Look:
-        look: Look = await self._within(LOOK_S, self._actor(host).look.remote())
+        look: Look = await asyncio.wait_for(reply(self._actor(host).look.remote()), LOOK_S)
         self._pids[host] = look.pid
         return look
 
@@ -364,15 +368,8 @@ def sweep(function: Callable[[T], R], items: Iterable[T], at_once: int = 0) -> I
 
 
 def _unusable(address: str, error: Exception) -> ServerError:
-    why = str(error).strip().partition("\n")[0] or type(error).__name__
-    return ServerError(Problem("VC0605", f"--ray-address {address}", f"Ray cannot be joined there: {why}"))
-
-
-def _take_signals_back() -> None:
-    """Ray's library puts its own handlers under Python's; put Python's there again."""
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.getsignal(number))
+    what = f"Ray cannot be joined there: {_first_line(error)}"
+    return ServerError(Problem("VC0605", f"--ray-address {address}", what))
 
 
 __all__ = ["OwnRay", "RayHost", "RayProcesses", "sweep"]

@@ -159,6 +159,22 @@ class Class:
         steps = min(max(round(float(total) * UNIT), -int(LIMIT)), int(LIMIT))
         return (steps << STEP) | tie
 
+    # ---- hypothetical rows ----
+
+    def evaluate(self, rows: Int, copies: Int, promised: bool) -> Int:
+        """(k,) keys of rows with copies of the shape on them, additions of preferences and terms left out."""
+        if len(rows) <= FEW:
+            pairs = zip(rows.tolist(), copies.tolist(), strict=True)
+            return np.array(
+                [self._hypothetical(row, count, promised) for row, count in pairs], dtype=np.int64
+            )
+        many = ManyRows(self.view, self.layout, rows)
+        return self.keys(many.assume(self.shape, self.assumptions[promised], copies), promised)
+
+    def _hypothetical(self, row: int, copies: int, promised: bool) -> int:
+        one = OneRow(self.view, self.layout, row)
+        return self.key(one.assume(self.shape, self.assumptions[promised], copies), promised)
+
 
 class GroupKeys:
     """Keys of one class in one group of nodes, kept current; `total` adds normalised preferences to `key`."""
@@ -216,22 +232,6 @@ class GroupKeys:
 
     def _add(self, preferred: Normaliser) -> None:
         self.total = np.where(self.feasible, self.key + (preferred.added << POINT), NONE)
-
-    # ---- hypothetical rows ----
-
-    def evaluate(self, rows: Int, copies: Int) -> Int:
-        """(k,) keys of rows with copies of the shape on them, additions of preferences and terms left out."""
-        cls = self.cls
-        if len(rows) <= FEW:
-            pairs = zip(rows.tolist(), copies.tolist(), strict=True)
-            return np.array([self._hypothetical(row, count) for row, count in pairs], dtype=np.int64)
-        many = ManyRows(cls.view, cls.layout, rows)
-        return cls.keys(many.assume(cls.shape, cls.assumptions[self.promised], copies), self.promised)
-
-    def _hypothetical(self, row: int, copies: int) -> int:
-        cls = self.cls
-        one = OneRow(cls.view, cls.layout, row)
-        return cls.key(one.assume(cls.shape, cls.assumptions[self.promised], copies), self.promised)
 
 
 def _varies(raw: Int) -> bool:

@@ -18,6 +18,7 @@ from vcray.core.ledger import Ledger
 from vcray.core.merge import NONE
 from vcray.core.normalise import Normaliser, term_points
 from vcray.core.policy import Chains
+from vcray.core.pools import Pools
 from vcray.core.reasons import explain
 from vcray.core.rows import Layout, OneRow
 from vcray.core.scorers import propose_together, split
@@ -39,13 +40,20 @@ class Placer:
     """Placement for a session; owns the class caches."""
 
     def __init__(
-        self, view: View, chains: Chains, ledger: Ledger, carry: Carry | None = None, scorers: int = 1
+        self,
+        view: View,
+        chains: Chains,
+        ledger: Ledger,
+        carry: Carry | None = None,
+        scorers: int = 1,
+        pools: Pools | None = None,
     ) -> None:
         self.carry = Carry() if carry is None else carry
         self.view = view
         self.chains = chains
         self.ledger = ledger
         self.layout = Layout(ledger.matrix)
+        self.pools = pools
         self.scorers = split(len(view.snapshot.nodes), scorers)
         self._classes: dict[object, Class] = {}
         self._class_keys: dict[int, object] = {}
@@ -130,15 +138,32 @@ class Placer:
             return 0
         done = 0
         while done < len(tasks):
-            picks = self._propose(cls.group(promised), len(tasks) - done)
+            picks = self._propose(cls, promised, len(tasks) - done)
             if not picks:
                 break
             self._enter(cls, promised, job, tasks[done : done + len(picks)], picks)
             done += len(picks)
         return done
 
-    def _propose(self, group: GroupKeys, m: int) -> list[int]:
+    def _propose(self, cls: Class, promised: bool, m: int) -> list[int]:
         """Picks that stay valid while placed one after the other; at least one when any node is feasible."""
+        if self.pools is not None and self._looks_at_rows_alone(cls):
+            picks = self.pools.propose(cls, promised, m).nodes.tolist() if len(cls.static) else []
+        else:
+            picks = self._scored_picks(cls.group(promised), m)
+        if m > 1 and not cls.moves and picks and self.chains.prefixes:
+            nodes = np.array(picks, dtype=np.int64)
+            valid = min(hook(self.view, cls.shape, nodes) for hook in self.chains.prefixes)
+            picks = picks[: max(valid, 1)]
+        return picks
+
+    def _looks_at_rows_alone(self, cls: Class) -> bool:
+        """Is nothing of the class's scores added across nodes? Then each scorer can rank its own rows."""
+        if cls.preferences or cls.moves:
+            return False
+        return not (self.chains.domains and self.chains.domain_terms(self.view, cls.shape, cls.static))
+
+    def _scored_picks(self, group: GroupKeys, m: int) -> list[int]:
         cls = group.cls
         if not len(group.key):
             return []
@@ -148,7 +173,7 @@ class Placer:
             return [best] if keys[best] > NONE else []
 
         def evaluate(rows: Int, copies: Int) -> Int:
-            fresh = group.evaluate(rows, copies)
+            fresh = cls.evaluate(rows, copies, group.promised)
             return fresh if points is None else np.where(fresh > NONE, fresh + (points[rows] << POINT), NONE)
 
         proposal = propose_together(self.scorers, keys, m, evaluate)
@@ -159,10 +184,6 @@ class Placer:
                 picks = picks[: _first_full(picks, filled)]
             else:
                 picks = picks[: group.preferred.valid(picks, filled)]
-        if picks and self.chains.prefixes:
-            nodes = np.array(picks, dtype=np.int64)
-            valid = min(hook(self.view, cls.shape, nodes) for hook in self.chains.prefixes)
-            picks = picks[: max(valid, 1)]
         return picks
 
     def _scored(self, group: GroupKeys) -> tuple[Int, Int | None, bool]:

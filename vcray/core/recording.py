@@ -45,7 +45,7 @@ def dump(snapshot: Snapshot) -> bytes:
     return b"".join(parts)
 
 
-def load(data: bytes) -> Snapshot:
+def load(data: bytes | memoryview) -> Snapshot:
     """The snapshot that was dumped. InputError (VC0503) when the bytes are no recording of this schema."""
     try:
         size = int.from_bytes(data[:8], "little")

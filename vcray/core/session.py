@@ -15,6 +15,7 @@ from vcray.core.ledger import Ledger
 from vcray.core.openview import open_view
 from vcray.core.place import Placer
 from vcray.core.policy import Chains, Policy
+from vcray.core.pools import Pools
 from vcray.core.record import Record
 from vcray.core.snapshot import Snapshot
 from vcray.core.view import View
@@ -42,6 +43,7 @@ def open_session(
     watch: Watch | None = None,
     carry: Carry | None = None,
     scorers: int = 1,
+    pools: Pools | None = None,
 ) -> Session:
     """A session before its first action; for tests and for callers that drive actions themselves."""
     carry = carry or Carry()
@@ -49,14 +51,23 @@ def open_session(
     view, matrix = open_view(snapshot)
     ledger = Ledger(view, matrix)
     chains = policy.open(view)
-    return Session(view, policy, chains, ledger, Placer(view, chains, ledger, carry, scorers), watch=watch)
+    return Session(
+        view, policy, chains, ledger, Placer(view, chains, ledger, carry, scorers, pools), watch=watch
+    )
 
 
-def decide(snapshot: Snapshot, policy: Policy, carry: Carry | None = None, scorers: int = 1) -> Decisions:
+def decide(
+    snapshot: Snapshot,
+    policy: Policy,
+    carry: Carry | None = None,
+    scorers: int = 1,
+    pools: Pools | None = None,
+) -> Decisions:
     """One scheduling round: the same snapshot and policy give the same bytes.
 
-    carry: caches of earlier rounds, updated; None for none. scorers: how many share the scoring; it never shows."""
-    return run(open_session(snapshot, policy, carry=carry, scorers=scorers))
+    carry: caches of earlier rounds, updated; None for none. scorers: how many share the scoring, pools: scorers elsewhere
+    that do (fresh for each session); neither ever shows."""
+    return run(open_session(snapshot, policy, carry=carry, scorers=scorers, pools=pools))
 
 
 def run(session: Session) -> Decisions:
