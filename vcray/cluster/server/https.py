@@ -55,6 +55,7 @@ class ServerOptions:
     `port` 0 means any free one. `tokens` names the users by their bearer tokens; without any, one admin token is made.
     `folder` keeps the certificates over restarts and is where a kubeconfig may be written; None keeps nothing.
     `store` is what is served; None means a new empty one with `clock`. `read_log` answers for pods' logs.
+    `service_accounts` gives each pod an account and its token, as a real server does by default.
     """
 
     port: int = 0
@@ -64,6 +65,7 @@ class ServerOptions:
     store: Store | None = None
     read_log: LogReader | None = None
     clock: Clock | None = None
+    service_accounts: bool = False
 
 
 async def serve(options: ServerOptions | None = None) -> EmbeddedServer:
@@ -122,7 +124,11 @@ class EmbeddedServer:
         self._marking = asyncio.create_task(self._mark(), name="bookmarks of watches")
         bootstrap(self.store, self._port)
         self.api.address = f"{self._options.host}:{self._port}"
-        self._quotas = install(self.store, partial(loop.call_later, _RECOUNT_S))
+        self._quotas = install(
+            self.store,
+            partial(loop.call_later, _RECOUNT_S),
+            service_accounts=self._options.service_accounts,
+        )
 
     async def stop(self) -> None:
         """End all watches in order, let running requests finish shortly, close every connection. Safe to call twice."""

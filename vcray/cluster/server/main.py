@@ -19,14 +19,18 @@ from vcray.cluster.server.tokens import read_tokens
 from vcray.cluster.workloads import Workloads
 
 
-async def _run(port: int, folder: Path, tokens: dict[str, User], controllers: bool, nodes: int) -> None:
+async def _run(
+    port: int, folder: Path, tokens: dict[str, User], controllers: bool, nodes: int, accounts: bool
+) -> None:
     fleet: Fleet | None = None
 
     def read_log(namespace: str, name: str, container: str, _: Mapping[str, str]) -> bytes | None:
         text = fleet.log(namespace, name, container) if fleet is not None else None
         return None if text is None else text.encode()
 
-    server = await serve(ServerOptions(port=port, folder=folder, tokens=tokens, read_log=read_log))
+    server = await serve(
+        ServerOptions(port=port, folder=folder, tokens=tokens, read_log=read_log, service_accounts=accounts)
+    )
     workloads = Workloads(
         server.transport, certificate_authority=server.ca.decode(), default_scheduler=nodes > 0
     )
@@ -57,9 +61,14 @@ def main() -> None:
     )
     parser.add_argument("--controllers", action="store_true", help="run the controllers of workloads too")
     parser.add_argument("--nodes", type=int, default=0, help="simulated nodes")
+    parser.add_argument(
+        "--service-accounts", action="store_true", help="give each pod an account and its token"
+    )
     asked = parser.parse_args()
     tokens = read_tokens(asked.token_file.read_text()) if asked.token_file else {}
-    asyncio.run(_run(asked.port, asked.folder, tokens, asked.controllers, asked.nodes))
+    asyncio.run(
+        _run(asked.port, asked.folder, tokens, asked.controllers, asked.nodes, asked.service_accounts)
+    )
 
 
 if __name__ == "__main__":
