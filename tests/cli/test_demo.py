@@ -1,13 +1,18 @@
 """The demo holds what it claims, says so, and fails when something is not as it should be."""
 
 import io
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 
 from vcray.api.resources import resource_for
 from vcray.cli.demo import EXAMPLES
-from vcray.cli.demo_stage import Check, LiveScreen, PlainScreen, Row, screen_for
+from vcray.cli.demo_scenes import ray_cluster
+from vcray.cli.demo_screens import Check, LiveScreen, PlainScreen, Row, screen_for
+from vcray.cli.demo_stage import Stage
 from vcray.cli.main import execute
 from vcray.cli.manifests import read_objects
 from vcray.clock import ManualClock
@@ -15,33 +20,53 @@ from vcray.cluster import InProcessTransport, Store
 from vcray.kube.client import KubeClient
 
 
-def test_every_check_of_the_demo_passes(capsys):
-    code = execute(["demo", "--pace", "0"])
+def demo(folder, *flags):
+    """`vcray demo` as a process, its runtime folder below `folder`."""
+    return subprocess.run(
+        [sys.executable, "-m", "vcray.cli.main", "demo", *flags],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=280,
+        env={**os.environ, "XDG_RUNTIME_DIR": str(folder)},
+    )
 
-    out, err = capsys.readouterr()
-    assert (code, err) == (0, "")
-    last = out.splitlines()[-1]
-    count = sum(line.startswith("  ok ") for line in out.splitlines())
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("runtime", ["local", "ray"])
+def test_every_check_of_the_demo_passes_and_nothing_is_left(tmp_path, runtime):
+    done = demo(tmp_path, "--runtime", runtime, "--speed", "8")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    last = done.stdout.splitlines()[-1]
+    count = sum(line.startswith("  ok ") for line in done.stdout.splitlines())
     assert last == f"demo: all {count} checks passed"
     assert count >= 15
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_check_that_fails_is_named_and_fails_the_demo(tmp_path, capsys):
+async def test_a_check_that_fails_is_named(tmp_path):
     folder = tmp_path / "examples"
     shutil.copytree(EXAMPLES, folder)
     spoiled = folder / "raycluster.yaml"
     spoiled.write_text(spoiled.read_text().replace("minMember: 4", "minMember: 5"))
+    client = KubeClient(InProcessTransport(Store(clock=ManualClock())))
+    out = io.StringIO()
 
-    code = execute(["demo", "--pace", "0", "--examples", str(folder)])
+    with PlainScreen(out) as screen:
+        async with Stage(client, screen, folder, patience_s=0.2) as stage:
+            await ray_cluster(stage)
 
-    out, err = capsys.readouterr()
-    assert code == 1
-    assert "demo: FAILED: head and three workers run" in err
-    assert out.splitlines()[-1].endswith("checks failed")
+    assert [check.claim for check in stage.checks if not check.ok] == [
+        "head and three workers run",
+        "their PodGroup is Running",
+    ]
+    assert "FAILED head and three workers run" in out.getvalue()
 
 
-def test_a_folder_without_examples_is_one_sentence(tmp_path, capsys):
-    code = execute(["demo", "--examples", str(tmp_path)])
+def test_a_folder_without_examples_is_one_sentence(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    code = execute(["demo", "--runtime", "local", "--examples", str(tmp_path)])
 
     assert code == 2
     assert capsys.readouterr().err == (
@@ -65,13 +90,13 @@ def test_a_pipe_hears_of_changes_only():
     row = Row("train", "default", "Running", 2, 3, 1, 5)
 
     with PlainScreen(out) as screen:
-        screen.show([row], 1)
-        screen.show([row], 2)
+        screen.show([row], 1.0)
+        screen.show([row], 2.0)
         screen.judge(Check("it runs", True, "2"))
         screen.judge(Check("it flies", False))
 
     assert out.getvalue() == (
-        "  round 1   train           Running    3 of 5 pods bound, 2 running, 1 done\n"
+        "    1.0 s  train           Running    3 of 5 pods bound, 2 running, 1 done\n"
         "  ok     it runs (2)\n"
         "  FAILED it flies\n"
     )
@@ -87,7 +112,7 @@ def test_a_terminal_gets_a_live_table():
     with screen_for(out) as screen:
         assert isinstance(screen, LiveScreen)
         screen.say("submitting")
-        screen.show([Row("train", "default", "Running", 2, 3, 1, 5)], 1)
+        screen.show([Row("train", "default", "Running", 2, 3, 1, 5)], 1.0)
         screen.judge(Check("it runs", True))
 
     assert "██▒·✓" in out.getvalue()

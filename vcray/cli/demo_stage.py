@@ -1,71 +1,66 @@
-"""What the demo's scenes are played on: a cluster, cycles with somebody watching, and checks that read the API."""
+"""What the demo's scenes are played on: a cluster seen through watches, and checks of what they have told.
+
+Nothing is missed in between: every change of every object passes by, in the order in which the server made it.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+import contextlib
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol, TextIO
 
 from vcray.api.jsonview import dig_objects, dig_str
 from vcray.api.meta import JsonObject
-from vcray.api.resources import resource_for
+from vcray.api.resources import EVENTS, JOBS, NODES, PODGROUPS, PODS, QUEUES, Resource, resource_for
+from vcray.cli.demo_screens import Check, Row, Screen
 from vcray.cli.manifests import read_objects
 from vcray.errors import InputError, Problem
-from vcray.sim.observed import Observed, observe
-from vcray.sim.world import World
+from vcray.kube.client import KubeClient
+from vcray.kube.watch import EventType, WatchEvent, watch_objects
+from vcray.sim.observed import Observed
 
-CYCLES = 12
-"""Cycles after which something that has not come true will not."""
+PATIENCE_S = 60.0
+"""After so long something that has not come true will not."""
 
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """A claim, whether it held, and what was found."""
-
-    claim: str
-    ok: bool
-    found: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One gang as it stands: a vcjob or a PodGroup of plain pods. `bound` counts the running ones too, `done` neither."""
-
-    name: str
-    queue: str
-    phase: str
-    running: int
-    bound: int
-    done: int
-    pods: int
-
-
-class Screen(Protocol):
-    """Where the audience looks."""
-
-    def say(self, text: str) -> None:
-        """A sentence that stays."""
-
-    def show(self, rows: Sequence[Row], cycle: int) -> None:
-        """The cluster after a cycle."""
-
-    def judge(self, check: Check) -> None:
-        """A check and its outcome."""
+WATCHED = (PODS, PODGROUPS, JOBS, QUEUES, NODES, EVENTS)
 
 
 class Stage:
-    """One cluster, its audience and the checks so far."""
+    """One cluster, its audience and the checks so far; a context manager that watches."""
 
-    def __init__(self, world: World, screen: Screen, examples: Path, pace_s: float) -> None:
-        self.world = world
+    def __init__(
+        self, client: KubeClient, screen: Screen, examples: Path, patience_s: float = PATIENCE_S
+    ) -> None:
+        self.client = client
         self.screen = screen
         self.checks: list[Check] = []
-        self.cycles = 0
         self._examples = examples
-        self._pace_s = pace_s
+        self._patience_s = patience_s
+        self._began = time.monotonic()
+        self._known: dict[Resource, dict[str, JsonObject]] = {each: {} for each in WATCHED}
+        self._told: asyncio.Queue[tuple[Resource, WatchEvent[JsonObject]]] = asyncio.Queue()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Stage:
+        self._tasks = [asyncio.create_task(self._follow(each), name=each.plural) for each in WATCHED]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _follow(self, resource: Resource) -> None:
+        async for event in watch_objects(self.client, resource).events():
+            self._told.put_nowait((resource, event))
+
+    @property
+    def seconds(self) -> float:
+        """Since the stage was built."""
+        return time.monotonic() - self._began
 
     async def submit(self, file: str) -> None:
         """Create every object of an example, in the default namespace."""
@@ -76,38 +71,35 @@ class Stage:
             except KeyError as error:
                 what = f"unknown kind {obj['kind']}"
                 raise InputError(Problem("VC0202", file, what)) from error
-            await self.world.client.create(resource, "default" if resource.namespaced else None, obj)
-        await self.world.rest()
+            await self.client.create(resource, "default" if resource.namespaced else None, obj)
 
-    async def cycle(self) -> Observed:
-        """One scheduling round and what a client sees after it."""
-        await self.world.cycle()
-        self.cycles += 1
-        seen = await self.look()
-        self.screen.show(list(rows_of(seen)), self.cycles)
-        if self._pace_s:
-            await asyncio.sleep(self._pace_s)
-        return seen
+    async def until(self, true: Callable[[Observed], bool]) -> Observed:
+        """Look at every change until something is true, or patience ends; what was seen last."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._patience_s):
+                while not true(self.look()):
+                    await self._next()
+        self._show()
+        return self.look()
 
-    async def until(self, true: Callable[[Observed], bool], cycles: int = CYCLES) -> Observed:
-        """Cycles until something is true, or no more of them than given."""
-        seen = await self.cycle()
-        for _ in range(cycles - 1):
-            if true(seen):
-                break
-            seen = await self.cycle()
-        return seen
+    async def _next(self) -> None:
+        resource, event = await self._told.get()
+        if event.type is EventType.DELETED:
+            self._known[resource].pop(event.key, None)
+        elif event.object is not None:
+            self._known[resource][event.key] = event.object
+        if self._told.empty():
+            self._show()
 
-    async def finish(self, selector: str) -> None:
-        """Let the containers of running pods end well."""
-        for pod in (await self.look()).select(selector):
-            if dig_str(pod, "status", "phase") == "Running":
-                metadata = pod["metadata"]
-                await self.world.finish(dig_str(metadata, "namespace"), dig_str(metadata, "name"), 0)
+    def _show(self) -> None:
+        self.screen.show(list(rows_of(self.look())), self.seconds)
 
-    async def look(self) -> Observed:
-        """Everything as the API tells it now."""
-        return await observe(self.world.client, ())
+    def look(self) -> Observed:
+        """Everything as the watches have told it so far."""
+        pods, groups, jobs, queues, nodes, events = (
+            [known[key] for key in sorted(known)] for known in self._known.values()
+        )
+        return Observed(pods, groups, jobs, queues, nodes, events, ())
 
     def check(self, claim: str, ok: bool, found: object = "") -> None:
         """Note a claim and whether it holds."""
@@ -154,83 +146,3 @@ def _row(seen: Observed, name: str, queue: str, phase: str) -> Row:
 
 def _name(obj: JsonObject) -> str:
     return dig_str(obj, "metadata", "name")
-
-
-class PlainScreen(AbstractContextManager[Screen]):
-    """One line a change, for pipes and logs."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-        self._last: dict[str, Row] = {}
-
-    def __enter__(self) -> Screen:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def say(self, text: str) -> None:
-        print(text, file=self._out, flush=True)
-
-    def show(self, rows: Sequence[Row], cycle: int) -> None:
-        for row in rows:
-            if self._last.get(row.name) != row:
-                self._last[row.name] = row
-                counts = f"{row.bound} of {row.pods} pods bound, {row.running} running"
-                counts += f", {row.done} done" if row.done else ""
-                print(
-                    f"  round {cycle:<3} {row.name:<15} {row.phase:<10} {counts}", file=self._out, flush=True
-                )
-
-    def judge(self, check: Check) -> None:
-        outcome = "ok" if check.ok else "FAILED"
-        print(f"  {outcome:<6} {check.claim}{_found(check)}", file=self._out, flush=True)
-
-
-class LiveScreen(AbstractContextManager[Screen]):
-    """A table of all gangs that changes in place, sentences scrolling above it."""
-
-    def __init__(self, out: TextIO) -> None:
-        from rich.console import Console
-        from rich.live import Live
-
-        self._live = Live(console=Console(file=out), auto_refresh=False, transient=True)
-
-    def __enter__(self) -> Screen:
-        self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._live.stop()
-
-    def say(self, text: str) -> None:
-        self._print(text, "bold")
-
-    def show(self, rows: Sequence[Row], cycle: int) -> None:
-        from rich.table import Table
-
-        table = Table("GANG", "QUEUE", "PHASE", "PODS", "RUNNING", box=None, padding=(0, 3, 0, 0))
-        for row in rows:
-            waiting = row.pods - row.bound - row.done
-            bar = "█" * row.running + "▒" * (row.bound - row.running) + "·" * waiting + "✓" * row.done
-            table.add_row(row.name, row.queue, row.phase, bar, f"{row.running} of {row.pods}")
-        table.caption = f"round {cycle}: █ running  ▒ bound  · waiting  ✓ done"
-        self._live.update(table, refresh=True)
-
-    def judge(self, check: Check) -> None:
-        style, mark = ("green", "✓") if check.ok else ("bold red", "✗")
-        self._print(f"  {mark} {check.claim}{_found(check)}", style)
-
-    def _print(self, text: str, style: str) -> None:
-        from rich.text import Text
-
-        self._live.console.print(Text(text, style))
-
-
-def _found(check: Check) -> str:
-    return f" ({check.found})" if check.found else ""
-
-
-def screen_for(out: TextIO) -> AbstractContextManager[Screen]:
-    """A live screen on a terminal, plain lines elsewhere."""
-    return LiveScreen(out) if out.isatty() else PlainScreen(out)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from vcray.api.crds import all_crds
 from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS
+from vcray.cli.fasttime import FastTime
 from vcray.cli.hosting import ClusterOptions
 from vcray.cli.runtime_folder import write_atomically
 from vcray.cluster.kubelet import Fleet, NodeShape
@@ -79,7 +80,8 @@ class Embedded:
         """The simulated nodes."""
         options = self._options
         shape = NodeShape(options.node_cpu, options.node_memory, options.node_pods, options.node_gpu)
-        self._fleet = Fleet(self._server.transport, options.nodes, shape)
+        time = FastTime(options.speed) if options.speed != 1.0 else None
+        self._fleet = Fleet(self._server.transport, options.nodes, shape, time=time)
         self._stack.push_async_callback(self._fleet.stop)
         await self._fleet.start()
 

@@ -24,7 +24,7 @@ from vcray.errors import InputError, Problem, VcrayError
 class ClusterOptions:
     """What `vcray up` is told. `control_plane` is the command to run, with `{kubeconfig}` in it; empty means none.
 
-    Each of the `nodes` simulated nodes has what `node_cpu` and `node_memory` (quantities), `node_gpu` and `node_pods` say.
+    Each of the `nodes` simulated nodes has what `node_cpu` and `node_memory` (quantities), `node_gpu` and `node_pods` say; their containers live `speed` times faster.
     """
 
     port: int = 0
@@ -33,6 +33,7 @@ class ClusterOptions:
     node_memory: str = "64Gi"
     node_gpu: int = 0
     node_pods: int = 110
+    speed: float = 1.0
     data_dir: Path | None = None
     kubeconfig_out: Path | None = None
     control_plane: Sequence[str] = ()
