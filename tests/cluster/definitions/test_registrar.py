@@ -160,7 +160,7 @@ def test_deletion_takes_the_objects_and_ends_their_watches(store: Store) -> None
     lines = watcher.lines.take()
     assert not isinstance(last, bool)
     assert condition(last.decode(), "Terminating")["reason"] == "InstanceDeletionPending"
-    assert gone
+    assert not gone
     assert lines[0] is not None
     assert lines[0].startswith(b'{"type":"DELETED"')
     assert lines[-1] is None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from vcray.api.jsonview import dig, dig_int, dig_list, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject
 from vcray.cluster.definitions.selectable import selectable_paths
+
+_VERSION = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,11 @@ class CustomVersion:
     conversion: JsonObject | None = None
     terminating: bool = False
     since: int = 0
+
+    @property
+    def warnings(self) -> list[str]:
+        """What users of the version are told, as a list that may be empty."""
+        return [self.warning] if self.warning else []
 
 
 def read_version(definition: JsonObject, version: JsonObject) -> CustomVersion:
@@ -126,4 +134,21 @@ def _warning(spec: JsonObject, version: JsonObject, kind: str) -> str:
     told = version.get("deprecationWarning")
     if isinstance(told, str):
         return told
-    return f"{dig_str(spec, 'group')}/{dig_str(version, 'name')} {kind} is deprecated"
+    group, name = dig_str(spec, "group"), dig_str(version, "name")
+    better = [
+        dig_str(other, "name")
+        for other in dig_objects(spec, "versions")
+        if other.get("served") and not other.get("deprecated")
+    ]
+    newest = max(better, key=version_rank, default="")
+    text = f"{group}/{name} {kind} is deprecated"
+    return f"{text}; use {group}/{newest} {kind}" if version_rank(newest) > version_rank(name) else text
+
+
+def version_rank(name: str) -> tuple[int, int, int]:
+    """A key that sorts versions as Kubernetes ranks them: v2 over v1 over v1beta2 over v1alpha1 over other words."""
+    found = _VERSION.match(name)
+    if found is None:
+        return (-1, 0, 0)
+    major, stage, minor = found.groups()
+    return (2 if not stage else 1 if stage == "beta" else 0, int(major), int(minor or 0))

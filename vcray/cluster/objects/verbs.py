@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from vcray.api.jsonview import dig_object
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.api.resources import NAMESPACES, Resource
+from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, NAMESPACES, Resource
 from vcray.clock import Clock, rfc3339
 from vcray.cluster.admission.chain import Admission
 from vcray.cluster.changes.apply import applied, track_update
@@ -19,7 +19,7 @@ from vcray.cluster.changes.managers import Owners, write_owners
 from vcray.cluster.changes.patches import check_media_type, patched, shown
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.catalog import Catalog, Kind
-from vcray.cluster.objects.deletion import DeleteOptions, check_preconditions
+from vcray.cluster.objects.deletion import DeleteOptions, check_preconditions, finalizers
 from vcray.cluster.objects.metadata import (
     Identities,
     check_identity,
@@ -243,7 +243,9 @@ class Verbs:
         self.charge(review)
         last = self._removal.delete(record, options)
         present = self._storage.get(kind.stored, namespace, name)
-        return last, present is None or present.uid != record.uid
+        gone = present is None or present.uid != record.uid
+        waited = record.resource == CUSTOMRESOURCEDEFINITIONS and bool(finalizers(last.decode()))
+        return last, gone and not waited  # a definition answers before its objects go
 
     # -- reviews ----------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from vcray.cluster.openapi.schemas import V2_ROOT, V3_ROOT, walked
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _INT_OR_STRING: list[JsonValue] = [{"type": "integer"}, {"type": "string"}]
 _KEEPS, _EMBEDDED = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"
+_NOT_IN_V2 = ("allOf", "anyOf", "default", "not", "oneOf")
 _ABOUT_API_VERSION = (
     "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized "
     "schemas to the latest internal value, and may reject unrecognized values. More info: "
@@ -113,7 +114,7 @@ def _unfolded(schema: JsonObject) -> JsonObject:
 
 def _v2(schema: JsonObject) -> JsonObject:
     """One level of a schema without what version 2 has no words for."""
-    plain = {key: value for key, value in schema.items() if key not in ("allOf", "anyOf", "oneOf", "not")}
+    plain = {key: value for key, value in schema.items() if key not in _NOT_IN_V2}
     gone: set[str] = set()
     if plain.pop("nullable", None):
         gone |= {"type", "items", "properties"}

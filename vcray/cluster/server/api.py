@@ -62,16 +62,16 @@ class Api:
     async def respond(self, request: Request) -> Response:
         """The answer to a request that is no watch; refusals become Status answers."""
         try:
+            seconds = timeout_of(request)
             self.authorize(request)
             found = self._document(request)
             if found is not None:
                 return found
             target = parse(self.store.catalog, request.path)
-            seconds = timeout_of(request)
-            if not seconds or self.reviewer is None:
-                return await driven(lambda: self._resource(target, request), self.reviewer)
-            async with asyncio.timeout(seconds):
-                return await driven(lambda: self._resource(target, request), self.reviewer)
+            seconds = timeout_of(request) if self.reviewer is not None else None
+            async with asyncio.timeout(seconds or None):
+                answer = await driven(lambda: self._resource(target, request), self.reviewer)
+            return rest.with_warnings(answer, target.kind.version.warnings if target.kind.version else [])
         except TimeoutError:
             return too_slow(request)
         except ApiError as error:

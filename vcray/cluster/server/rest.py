@@ -257,7 +257,8 @@ def with_warnings(response: Response, warnings: list[str]) -> Response:
     """The same answer with a Warning header, if there is anything to tell."""
     if not warnings:
         return response
-    return Response(response.status, response.body, {**response.headers, "warning": warning_header(warnings)})
+    told = ", ".join(filter(None, (warning_header(warnings), response.headers.get("warning", ""))))
+    return Response(response.status, response.body, {**response.headers, "warning": told})
 
 
 # -- deleting -------------------------------------------------------------------------------------------------
