@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
+
 from vcray.api.jsonview import dig_int, dig_list, dig_objects, dig_str
-from vcray.api.meta import JsonObject
-from vcray.cluster.objects.record import StoredEvent
+from vcray.api.meta import JsonObject, JsonValue
+from vcray.clock import rfc3339
+from vcray.cluster.objects.record import StoredEvent, section
 from vcray.cluster.objects.review import User
-from vcray.cluster.objects.storage import Storage
+from vcray.cluster.objects.store import Store
 from vcray.cluster.server.attributes import Attributes, attributes_of
 from vcray.cluster.server.bootstrap import FLOW, FLOW_SCHEMAS, PRIORITY_LEVELS
 from vcray.cluster.server.requests import Request
@@ -18,11 +22,13 @@ _MASTERS = "system:masters"
 class Fairness:
     """Classifies requests by the stored flow schemas, lowest precedence first."""
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._storage = store.storage
+        self._settling = False
         self._schemas: list[tuple[JsonObject, dict[str, str]]] | None = None
         self._masters: dict[str, str] = {}
-        self.close = storage.listen(self._noticed)
+        self.close = store.storage.listen(self._noticed)
 
     def headers(self, request: Request) -> dict[str, str]:
         """The headers that tell of a request's class; none if it has none."""
@@ -38,6 +44,30 @@ class Fairness:
     def _noticed(self, event: StoredEvent) -> None:
         if event.record.resource.group == FLOW:
             self._schemas = None
+            if not self._settling:
+                self._settling = True
+                asyncio.get_running_loop().call_soon(self._settle)
+
+    def _settle(self) -> None:
+        """Tell on each schema whether its priority level is there."""
+        for record in list(self._storage.scan(FLOW_SCHEMAS)):
+            schema = record.decode()
+            condition = self._condition(dig_str(schema, "spec", "priorityLevelConfiguration", "name"))
+            present = dig_objects(schema, "status", "conditions")
+            if not any(condition.items() <= each.items() for each in present):
+                condition["lastTransitionTime"] = rfc3339(self._store.clock.now())
+                self._store.rewrite(record, partial(_put_condition, condition))
+        self._settling = False
+
+    def _condition(self, level: str) -> JsonObject:
+        there = self._storage.get(PRIORITY_LEVELS, "", level) is not None
+        what = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}"'
+        return {
+            "type": "Dangling",
+            "status": "False" if there else "True",
+            "reason": "Found" if there else "NotFound",
+            "message": f"{what} and it exists" if there else f"{what} but there is no such object",
+        }
 
     def _read(self) -> list[tuple[JsonObject, dict[str, str]]]:
         if self._schemas is None:
@@ -62,6 +92,15 @@ class Fairness:
             first = found[0] if found else None
             self._masters = first[3] if first and first[1] == "exempt" else {}
         return self._schemas
+
+
+def _put_condition(condition: JsonObject, schema: JsonObject) -> bool:
+    status = section(schema, "status")
+    others: list[JsonValue] = [
+        each for each in dig_objects(status, "conditions") if each.get("type") != condition["type"]
+    ]
+    status["conditions"] = [*others, condition]
+    return True
 
 
 def _matches(schema: JsonObject, user: User, wish: Attributes) -> bool:

@@ -85,7 +85,7 @@ class EmbeddedServer:
         self.admin_token = next(iter(users))
         self._delivery = Delivery(self.store.storage)
         self._webhooks = Webhooks(self.store.storage, self.store.catalog)
-        self._fairness = Fairness(self.store.storage)
+        self._fairness = Fairness(self.store)
         key = _signing_key(options.folder)
         self.api = Api(
             self.store, users=users, signing_key=key, reviewer=self._review, read_log=options.read_log
@@ -145,6 +145,7 @@ class EmbeddedServer:
         if self._listener is not None:
             await self._listener.wait_closed()
         self._server = self._listener = None
+        self._fairness.close()
         await self._webhooks.close()
         if self._quotas is not None:
             self._quotas.close()
