@@ -77,7 +77,8 @@ def test_an_account_that_is_not_there_is_refused(store: Store) -> None:
 def test_the_pod_then_the_account_say_whether_a_token_is_mounted(
     of_account: bool | None, of_pod: bool | None, mounted: bool, store: Store
 ) -> None:
-    account(store, **({} if of_account is None else {"automountServiceAccountToken": of_account}))
+    told: dict[str, object] = {} if of_account is None else {"automountServiceAccountToken": of_account}
+    account(store, "robot", **told)
     said = {} if of_pod is None else {"automountServiceAccountToken": of_pod}
 
     pod = created(store, serviceAccountName="robot", **said)

@@ -134,7 +134,7 @@ def test_variables_conditions_and_the_namespace_are_seen(policies: Policies) -> 
         {"expression": "variables.short || namespaceObject.metadata.name == 'elsewhere'"},
         variables=[
             {"name": "length", "expression": "size(object.metadata.name)"},
-            {"name": "short", "expression": "variables.length < 10"},
+            {"name": "short", "expression": "variables.length < 10 && request.namespace != 'elsewhere'"},
         ],
         matchConditions=[
             {"name": "asked", "expression": "'asked' in object.?data.orValue({}) || request.name == 'marker'"}

@@ -74,7 +74,7 @@ def policy_checker(
     Conditions of matching are not `composed`: they know no variables.
     """
     types = Types(references)
-    request = types.declare(REQUEST) or "dyn"
+    request = types.declare(REQUEST, plain=True) or "dyn"
     seen = (types.declare(schema, resource=True) if schema is not None else None) or "dyn"
     variables = {"object": seen, "oldObject": seen, "request": request, "namespaceObject": "dyn"}
     if spec.get("paramKind") is not None:

@@ -42,7 +42,21 @@ _WHOLE_TEXT = frozenset(
     ]
 )
 _UNKNOWN_RESULT = frozenset(
-    ["_?._", "_[?_]", "dyn", "string", "bytes", "charAt", "format", "value", "or", "orValue", "optional.of", "optional.ofNonZeroValue", "optMap"]
+    [
+        "_?._",
+        "_[?_]",
+        "dyn",
+        "string",
+        "bytes",
+        "charAt",
+        "format",
+        "value",
+        "or",
+        "orValue",
+        "optional.of",
+        "optional.ofNonZeroValue",
+        "optMap",
+    ]
 )
 """Calls whose result may be of any length."""
 

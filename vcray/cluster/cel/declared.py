@@ -57,6 +57,7 @@ class Types:
         self._numbers = itertools.count(1)
         self._file = self._new_file()
         self._named: dict[str, str] = {}
+        self._plain = False
 
     def _new_file(self) -> descriptor_pb2.FileDescriptorProto:
         number = next(self._numbers)
@@ -68,8 +69,12 @@ class Types:
             dependency=imports,
         )
 
-    def declare(self, schema: JsonObject, *, resource: bool = False) -> str | None:
-        """The type of values of a schema, in CEL's writing; None if the schema says nothing about them."""
+    def declare(self, schema: JsonObject, *, resource: bool = False, plain: bool = False) -> str | None:
+        """The type of values of a schema, in CEL's writing; None if the schema says nothing about them.
+
+        The fields of `plain` types have their own names even where those are reserved words.
+        """
+        self._plain = plain
         found = self._type(with_object_meta(schema) if resource else schema)
         if self._file.message_type:
             self.pool.Add(self._file)
@@ -123,7 +128,7 @@ class Types:
         if reference:
             self._named[reference] = full
         fields = [
-            (escaped(name), self._type(_embedded(part)))
+            (name if self._plain else escaped(name), self._type(_embedded(part)))
             for name, part in dig_object(schema, "properties").items()
         ]
         for name, kind in fields:

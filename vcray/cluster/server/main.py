@@ -62,12 +62,21 @@ def main() -> None:
     parser.add_argument("--controllers", action="store_true", help="run the controllers of workloads too")
     parser.add_argument("--nodes", type=int, default=0, help="simulated nodes")
     parser.add_argument(
-        "--service-accounts", action="store_true", help="give each pod an account and its token"
+        "--service-accounts",
+        action="store_true",
+        help="give each pod an account and its token, as --controllers does too",
     )
     asked = parser.parse_args()
     tokens = read_tokens(asked.token_file.read_text()) if asked.token_file else {}
     asyncio.run(
-        _run(asked.port, asked.folder, tokens, asked.controllers, asked.nodes, asked.service_accounts)
+        _run(
+            asked.port,
+            asked.folder,
+            tokens,
+            asked.controllers,
+            asked.nodes,
+            asked.service_accounts or asked.controllers,
+        )
     )
 
 
