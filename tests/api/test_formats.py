@@ -22,7 +22,7 @@ def test_good_labels_pass(name: str) -> None:
     ("name", "wrong"),
     [
         ("a.b", ["must not contain dots"]),
-        ("a" * 64, ["must be no more than 63 bytes"]),
+        ("a" * 64, ["must be no more than 63 characters"]),
         (
             "Bad",
             [
@@ -54,6 +54,13 @@ def test_wrong_labels_are_told(name: str, wrong: list[str]) -> None:
 )
 def test_wrong_keys_are_told(name: str, wrong: list[str]) -> None:
     assert formats.qualified_name(name) == wrong
+
+
+def test_length_is_told_in_the_unit_of_each_check() -> None:
+    long = "a" * 254
+
+    assert formats.dns_subdomain(long) == ["must be no more than 253 characters"]
+    assert formats.qualified_name(f"{long}/b") == ["prefix part must be no more than 253 bytes"]
 
 
 def test_label_values_may_be_empty() -> None:

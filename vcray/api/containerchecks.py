@@ -1,6 +1,6 @@
 """What must hold in the containers of a pod, as field errors in Kubernetes' words.
 
-Fields that Kubernetes fills in when they are absent (pull policy, protocol, requests from limits) count as filled in.
+Fields that Kubernetes fills in when they are absent (pull policy, protocol) count as filled in.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ def container_problems(spec: JsonObject, path: str, volumes: Iterable[str]) -> I
 def resource_problems(resources: JsonObject, path: str) -> Iterator[str]:
     """Errors of a container's `resources`."""
     limits = _quantities(dig_object(resources, "limits"))
-    requests = {**limits, **_quantities(dig_object(resources, "requests"))}
+    requests = _quantities(dig_object(resources, "requests"))
     for name, limit in limits.items():
         yield from _amount(name, limit, f"{path}.limits[{name}]")
     for name, request in requests.items():
         yield from _amount(name, request, f"{path}.requests[{name}]")
         most = limits.get(name)
-        fixed = name.startswith(names.HUGEPAGES_PREFIX) or _is_extended(name)
+        fixed = name.startswith(names.HUGEPAGES_PREFIX) or ("/" in name and "kubernetes.io/" not in name)
         if most is None:
             if fixed:
                 yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
@@ -80,8 +80,9 @@ def resource_problems(resources: JsonObject, path: str) -> Iterator[str]:
         elif parse_quantity(request) > parse_quantity(most):
             detail = f"must be less than or equal to {name} limit of {canonical(most)}"
             yield invalid(f"{path}.requests", canonical(request), detail)
-    pages = any(name.startswith(names.HUGEPAGES_PREFIX) for name in requests)
-    if pages and names.CPU not in requests and names.MEMORY not in requests:
+    named = limits.keys() | requests.keys()
+    pages = any(name.startswith(names.HUGEPAGES_PREFIX) for name in named)
+    if pages and not named & {names.CPU, names.MEMORY}:
         yield forbidden(path, "HugePages require cpu or memory")
 
 
@@ -203,15 +204,13 @@ def _quantities(resources: Mapping[str, JsonValue]) -> dict[str, Quantity]:
 
 def _amount(name: str, amount: Quantity, path: str) -> Iterator[str]:
     problems = list(qualified_name(name))
-    if not problems and "/" not in name:
+    if "/" not in name:
         plain = name in _PLAIN_RESOURCES or name.startswith(names.HUGEPAGES_PREFIX)
-        if not plain:
-            problems = [
-                "must be a standard resource type or fully qualified",
-                "must be a standard resource for containers",
-            ]
-    elif not problems and "kubernetes.io/" not in name and not _is_extended(name):
-        problems = ["doesn't follow extended resource name standard"]
+        standard = plain or bool(problems)
+        problems += [] if standard else ["must be a standard resource type or fully qualified"]
+        problems += [] if plain else ["must be a standard resource for containers"]
+    elif "kubernetes.io/" not in name and not _is_extended(name):
+        problems.append("doesn't follow extended resource name standard")
     yield from (invalid(path, name, problem) for problem in problems)
     if parse_quantity(amount) < 0:
         yield invalid(path, canonical(amount), _NEGATIVE)

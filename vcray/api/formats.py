@@ -40,7 +40,7 @@ _VALUE_RULE = (
 
 def dns_label(value: str) -> list[str]:
     """What is wrong with an RFC 1123 label; empty when nothing is."""
-    wrong = _too_long(value, LABEL_LENGTH)
+    wrong = _too_long(value, LABEL_LENGTH, "characters")
     if not _IS_LABEL.fullmatch(value):
         dots = _IS_SUBDOMAIN.fullmatch(value) is not None
         wrong.append(
@@ -51,7 +51,11 @@ def dns_label(value: str) -> list[str]:
 
 def dns_subdomain(value: str) -> list[str]:
     """What is wrong with an RFC 1123 subdomain."""
-    wrong = _too_long(value, SUBDOMAIN_LENGTH)
+    return _subdomain(value, "characters")
+
+
+def _subdomain(value: str, unit: str) -> list[str]:
+    wrong = _too_long(value, SUBDOMAIN_LENGTH, unit)
     if not _IS_SUBDOMAIN.fullmatch(value):
         wrong.append(_by_regex(_SUBDOMAIN_RULE, _SUBDOMAIN, "example.com"))
     return wrong
@@ -67,7 +71,7 @@ def qualified_name(value: str) -> list[str]:
         ]
     wrong = []
     if len(parts) == 2:
-        problems = dns_subdomain(parts[0]) if parts[0] else ["must be non-empty"]
+        problems = _subdomain(parts[0], "bytes") if parts[0] else ["must be non-empty"]
         wrong += [f"prefix part {problem}" for problem in problems]
     name = parts[-1]
     problems = _too_long(name, LABEL_LENGTH) if name else ["must be non-empty"]
@@ -85,8 +89,9 @@ def label_value(value: str) -> list[str]:
     return wrong
 
 
-def _too_long(value: str, most: int) -> list[str]:
-    return [f"must be no more than {most} bytes"] if len(value.encode()) > most else []
+def _too_long(value: str, most: int, unit: str = "bytes") -> list[str]:
+    """Both are counted in bytes; the older of Kubernetes' checks call them characters."""
+    return [f"must be no more than {most} {unit}"] if len(value.encode()) > most else []
 
 
 def _by_regex(rule: str, regex: str, *examples: str) -> str:

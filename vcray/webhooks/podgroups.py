@@ -20,7 +20,7 @@ def mutate(request: Request) -> Answer:
         return Answer(f"invalid operation `{request.operation}`, expect operation to be `CREATE`")
     if dig_str(request.new, "spec", "queue") != names.DEFAULT_QUEUE:
         return Answer()
-    namespace = request.look.namespace(dig_str(request.new, "metadata", "namespace") or request.namespace)
+    namespace = request.look.namespace(request.namespace)
     queue = annotations_of(namespace or {}).get(names.POD_QUEUE_NAME)
     return Answer() if queue is None else Answer(patch=(add("/spec/queue", queue),))
 
