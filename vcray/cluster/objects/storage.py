@@ -77,6 +77,14 @@ class Storage:
         found = self._uids.get(uid)
         return None if found is None else self._table(found[0]).records.get(found[1])
 
+    def counts(self) -> dict[str, int]:
+        """How many objects of each resource there are, by the resource's full name; none where there are none."""
+        return {
+            resource.full_name: len(table.records)
+            for resource, table in self._tables.items()
+            if table.records
+        }
+
     def owned_by(self, uid: str) -> list[Record]:
         """The objects that name this UID as an owner, oldest first."""
         found = self._owned.get(uid, {})

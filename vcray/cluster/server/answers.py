@@ -40,6 +40,11 @@ def text_answer(status: int, body: str) -> Response:
     return Response(status, body.encode(), headers)
 
 
+def metrics_answer(body: str) -> Response:
+    """An answer in Prometheus' text format."""
+    return Response(200, body.encode(), {"content-type": "text/plain; version=0.0.4; charset=utf-8"})
+
+
 def indented(body: bytes) -> bytes:
     """JSON with two spaces a level, as Go indents it."""
     return json.dumps(json.loads(body), indent=2, ensure_ascii=False).encode()

@@ -14,10 +14,18 @@ from vcray.cluster.openapi.answers import OpenApi
 from vcray.cluster.openapi.documents import Publisher
 from vcray.cluster.server import rest
 from vcray.cluster.server.accounts import Accounts
-from vcray.cluster.server.answers import json_answer, raw_answer, refusal, text_answer, too_slow
+from vcray.cluster.server.answers import (
+    json_answer,
+    metrics_answer,
+    raw_answer,
+    refusal,
+    text_answer,
+    too_slow,
+)
 from vcray.cluster.server.attributes import attributes_of
 from vcray.cluster.server.authorization import MASTERS, Authority
 from vcray.cluster.server.discovery import Discovery, etag
+from vcray.cluster.server.figures import exposition
 from vcray.cluster.server.health import PROBES, VERSION, probe
 from vcray.cluster.server.identity import Identities
 from vcray.cluster.server.options import timeout_of
@@ -131,6 +139,8 @@ class Api:
             return self._discovery(request, parts)
         if first == "openapi":
             return self._published(request)
+        if first == "metrics" and len(parts) == 1:
+            return metrics_answer(exposition(self.store.storage))
         if first == "version" and len(parts) == 1:
             return raw_answer(_pretty(request), 200, rest.encoded(VERSION))
         if not parts:
