@@ -115,7 +115,7 @@ class Rendering:
 
     def framed(self, change: str, body: bytes) -> bytes:
         """The line (or frame) around one object's JSON: a bookmark, which has the form of the others, or a Status."""
-        return self._framed(change, body if change == "ERROR" else self._streamed(body))
+        return self._framed(change, body if change == "ERROR" else self._formed(body, headers=False))
 
     def _streamed(self, body: bytes) -> bytes:
         """An object of a watch; only the first table tells the columns."""

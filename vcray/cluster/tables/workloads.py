@@ -179,7 +179,8 @@ def _metric(wanted: JsonObject, told: JsonObject) -> str:
     if key is None:
         return "<unknown type>"
     source, current = dig_object(wanted, key), dig_object(told, key, "current")
-    average, used = dig(source, "target", "averageValue"), dig(source, "target", "averageUtilization")
+    average = dig(source, "target", "averageValue") or source.get("targetAverageValue")
+    used = dig(source, "target", "averageUtilization")
     opening = f"{dig_str(source, 'name')}: " if key in ("resource", "containerResource") else ""
     if average is not None:
         suffix = " (avg)" if key in ("external", "object") else ""
