@@ -111,7 +111,7 @@ def test_other_resources_are_not_judged(store: Store) -> None:
     replicas = deployment(1)
     replicas["kind"] = "ReplicaSet"
 
-    store.create(REPLICASETS, "default", replicas)
+    assert store.create(REPLICASETS, "default", replicas).name == "web"
 
 
 def test_a_validation_without_a_message_names_its_expression(store: Store) -> None:
@@ -145,7 +145,7 @@ def test_an_expression_that_fails_denies_unless_failures_are_ignored(store: Stor
 
 def test_ignored_failures_let_the_request_in(store: Store) -> None:
     validating(store, {"expression": "object.spec.nothing > 1"}, failurePolicy="Ignore")
-    created(store, deployment())
+    assert created(store, deployment())["kind"] == "Deployment"
 
 
 def test_a_binding_may_only_warn(store: Store) -> None:
@@ -174,12 +174,12 @@ def test_match_conditions_let_requests_pass(store: Store) -> None:
     validating(store, {"expression": "false"}, matchConditions=[condition])
 
     created(store, deployment())
-    denied(store, deployment(name="other"))
+    assert denied(store, deployment(name="other")).code == 422
 
 
 def test_the_namespace_of_the_request_is_seen(store: Store) -> None:
     validating(store, {"expression": "namespaceObject.metadata.name == 'default'"})
-    created(store, deployment())
+    assert created(store, deployment())["kind"] == "Deployment"
 
 
 def test_parameters_are_objects_by_name(store: Store) -> None:
@@ -193,7 +193,7 @@ def test_parameters_are_objects_by_name(store: Store) -> None:
     )
 
     created(store, deployment(2))
-    denied(store, deployment(3, name="more"))
+    assert "failed expression" in denied(store, deployment(3, name="more")).message
 
 
 def test_missing_parameters_deny_if_the_binding_says_so(store: Store) -> None:
