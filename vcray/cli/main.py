@@ -18,6 +18,7 @@ COMMANDS = {
     "check": "Say what is wrong with a volcano-scheduler.conf.",
     "crds": "Print or write the CustomResourceDefinitions.",
     "demo": "Run gangs, queues and a Ray cluster on an embedded cluster.",
+    "doctor": "Tell what would keep vcray from working here.",
     "down": "Stop what `vcray up` started.",
     "nodes": "Add simulated nodes to a cluster.",
     "run": "Run the control plane against a cluster.",

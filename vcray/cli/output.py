@@ -47,7 +47,14 @@ def _print_rich(columns: Sequence[str], rows: Sequence[Sequence[str]], out: Text
     Console(file=out).print(table)
 
 
-_STYLES = {"holds": "green", "fails": "bold red", "ok": "green", "FAILED": "bold red"}
+_STYLES = {
+    "holds": "green",
+    "fails": "bold red",
+    "ok": "green",
+    "FAILED": "bold red",
+    "FAULT": "bold red",
+    "skipped": "dim",
+}
 
 
 def print_data(data: JsonValue, form: str, out: TextIO) -> None:
