@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol
 
 
@@ -42,4 +43,9 @@ class ManualClock:
 
 def rfc3339(seconds: float) -> str:
     """Kubernetes' wire form of a time, whole seconds in UTC: `2026-01-02T03:04:05Z`."""
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _spoken(int(seconds))
+
+
+@lru_cache(maxsize=256)
+def _spoken(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

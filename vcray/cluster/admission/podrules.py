@@ -36,6 +36,8 @@ def check_pod_update(old: JsonObject, new: JsonObject) -> None:
     While a pod is gated its node selector and affinity may change too.
     """
     before, after = section(old, "spec"), section(new, "spec")
+    if before == after:
+        return
     name = text(dig(new, "metadata", "name"))
     gates_before, gates_after = entries(before.get("schedulingGates")), entries(after.get("schedulingGates"))
     if any(gate not in gates_before for gate in gates_after):

@@ -21,7 +21,7 @@ from vcray.kube.errors import BadRequest, Invalid, UnsupportedMediaType
 def merge(target: JsonValue, patch: JsonValue) -> JsonValue:
     """RFC 7386: null removes, objects merge, everything else replaces. The arguments are not altered."""
     if not isinstance(patch, dict):
-        return deepcopy(patch)
+        return deepcopy(patch) if isinstance(patch, list) else patch
     result = dict(target) if isinstance(target, dict) else {}
     for key, value in patch.items():
         if value is None:

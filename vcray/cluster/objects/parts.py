@@ -10,6 +10,15 @@ from vcray.cluster.objects.deletion import DeleteOptions, finalizers, grace_of, 
 from vcray.cluster.objects.metadata import keep_server_fields
 from vcray.cluster.objects.record import Record, section
 
+_WITH_STATUS = ("kind", "apiVersion", "metadata", "status")
+
+
+def concerned(kind: Kind, wanted: JsonObject, subresource: str) -> JsonObject:
+    """What of a built-in object has to be read for a write: a write of the status says nothing of the rest."""
+    if subresource != "status" or kind.custom:
+        return wanted
+    return {key: wanted[key] for key in _WITH_STATUS if key in wanted}
+
 
 def written_part(kind: Kind, old: JsonObject, wanted: JsonObject, subresource: str) -> JsonObject:
     """The old object with only that part from `wanted` that the endpoint writes."""

@@ -28,7 +28,7 @@ from vcray.cluster.objects.metadata import (
     count_change,
     stamp_new,
 )
-from vcray.cluster.objects.parts import is_finished, lingers, written_part
+from vcray.cluster.objects.parts import concerned, is_finished, lingers, written_part
 from vcray.cluster.objects.record import Record, dig, make_record, section, text
 from vcray.cluster.objects.removal import Removal
 from vcray.cluster.objects.review import Gate, Moved, Review, Stage, Steps
@@ -127,7 +127,7 @@ class Verbs:
         """Replace an object, or one subresource of it. Conflict if it names an older version than the present."""
         kind, record = self._target(resource, namespace, name, write.subresource)
         check_type(resource, obj)
-        obj = self._admission.read(kind, obj, write)
+        obj = self._admission.read(kind, concerned(kind, obj, write.subresource), write)
         check_namespace(resource, namespace, obj)
         check_identity(record, obj, must_name_version=kind.custom)
         return (yield from self._change(kind, record, obj, write))
@@ -143,7 +143,8 @@ class Verbs:
         old = decoded(kind, record)
         wanted = patched(kind, name, old, body, how)
         check_type(resource, wanted)
-        wanted = self._admission.read(kind, wanted, write, lambda: shown(kind, name, old, body, how))
+        part = concerned(kind, wanted, write.subresource)
+        wanted = self._admission.read(kind, part, write, lambda: shown(kind, name, old, body, how))
         check_namespace(resource, namespace, wanted)
         check_identity(record, wanted, must_name_version=False)
         return (yield from self._change(kind, record, wanted, write))
