@@ -76,10 +76,16 @@ def fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
     """Field number, wire type and raw value of each field of a message, in order. ValueError if it is malformed."""
     at, end = 0, len(data)
     while at < end:
-        key, at = read_varint(data, at)
+        key = data[at]
+        at += 1
+        if key > 127:
+            key, at = read_varint(data, at - 1)
         kind = key & 7
         if kind == LENGTH:
-            size, at = read_varint(data, at)
+            size = data[at] if at < end else 128  # most lengths have one byte
+            at += 1
+            if size > 127:
+                size, at = read_varint(data, at - 1)
             if at + size > end:
                 raise ValueError("the message ends within a field")
             yield key >> 3, kind, data[at : at + size]
