@@ -34,6 +34,8 @@ async def opened(
 
 
 async def _load(kubeconfig: str, master: str) -> KubeClient:
+    from vcray.cli.warnings import WarningTransport
     from vcray.kube.auth import load
 
-    return KubeClient(await load(Path(kubeconfig) if kubeconfig else None, server=master or None), "vcctl")
+    transport = await load(Path(kubeconfig) if kubeconfig else None, server=master or None)
+    return KubeClient(WarningTransport(transport), "vcctl")
