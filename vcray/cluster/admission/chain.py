@@ -7,10 +7,15 @@ The order is the API server's: decode with defaults (`read`), then what the serv
 from __future__ import annotations
 
 from vcray.api.meta import JsonObject
-from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, PODS, SERVICES
+from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, ENDPOINTS, PODS, SERVICES
 from vcray.clock import rfc3339
 from vcray.cluster.admission.podrules import check_pod_update
-from vcray.cluster.admission.pods import first_status, resolve_priority, tolerate_node_troubles
+from vcray.cluster.admission.pods import (
+    first_status,
+    resolve_priority,
+    resolve_runtime,
+    tolerate_node_troubles,
+)
 from vcray.cluster.definitions.registrar import check_definition, complete, complete_new
 from vcray.cluster.kinds.checks.kinds import validate_changed, validate_new
 from vcray.cluster.kinds.services import ServiceAddresses
@@ -38,6 +43,10 @@ class Admission:
 
         Raises BadRequest or Invalid for what its type cannot hold, and for unknown fields where the write asks for it.
         """
+        if kind.resource == ENDPOINTS:
+            write.warnings.append(
+                "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+            )
         return read(kind, obj, write.validation, write.warnings, write.repeated, patch)
 
     def shape_new(self, kind: Kind, obj: JsonObject, now: float) -> JsonObject:
@@ -98,4 +107,5 @@ class Admission:
     def _new_pod(self, obj: JsonObject, now: float) -> None:
         tolerate_node_troubles(section(obj, "spec"))
         resolve_priority(obj, self._storage)
+        resolve_runtime(obj, self._storage)
         first_status(obj, rfc3339(now))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.api.resources import PODS, PRIORITYCLASSES
+from vcray.api.resources import PODS, PRIORITYCLASSES, Resource
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.record import dig, entries, integer, section, text
 from vcray.cluster.objects.storage import Storage
 
 SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
+RUNTIMECLASSES = Resource("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", False)
 _NODE_TROUBLES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATED_SECONDS = 300
 
@@ -56,8 +57,36 @@ def resolve_priority(pod: JsonObject, storage: Storage) -> None:
             f"the integer value of priority ({given}) must not be provided in pod spec; priority admission controller "
             f"computed {value} from the given PriorityClass name",
         )
-    spec["priority"] = value
-    spec.setdefault("preemptionPolicy", policy)
+    asked = spec.get("preemptionPolicy")
+    if asked is not None and asked != policy:
+        raise refusals.forbidden(
+            PODS,
+            name,
+            f"the string value of PreemptionPolicy ({asked}) must not be provided in pod spec; priority admission "
+            f"controller computed {policy} from the given PriorityClass name",
+        )
+    spec["priority"], spec["preemptionPolicy"] = value, policy
+
+
+def resolve_runtime(pod: JsonObject, storage: Storage) -> None:
+    """Set the overhead of the pod's runtime class. Forbidden if the class is unknown or another overhead is asked for."""
+    spec = section(pod, "spec")
+    name, class_name = text(dig(pod, "metadata", "name")), text(spec.get("runtimeClassName"))
+    overhead: JsonValue = None
+    if class_name:
+        record = storage.get(RUNTIMECLASSES, "", class_name)
+        if record is None:
+            raise refusals.forbidden(PODS, name, f'pod rejected: RuntimeClass "{class_name}" not found')
+        overhead = dig(record.decode(), "overhead", "podFixed")
+    asked = spec.get("overhead")
+    if asked and not overhead:
+        why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+        raise refusals.forbidden(PODS, name, why)
+    if overhead and asked not in (None, overhead):
+        why = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+        raise refusals.forbidden(PODS, name, why)
+    if overhead:
+        spec["overhead"] = overhead
 
 
 def _priority_class(name: str, storage: Storage) -> JsonObject | None:

@@ -100,14 +100,15 @@ def _daemon_set_changed(old: JsonObject, obj: JsonObject) -> None:
 
 def _job(obj: JsonObject, now: str) -> None:
     spec, metadata = section(obj, "spec"), section(obj, "metadata")
-    labels = section(section(section(spec, "template"), "metadata"), "labels")
     if spec.get("manualSelector"):
         return
+    labels = section(section(section(spec, "template"), "metadata"), "labels")
     uid, name = text(metadata.get("uid")), text(metadata.get("name"))
     marks: JsonObject = {_UID_LABEL: uid, _NAME_LABEL: name, _OLD_UID_LABEL: uid, _OLD_NAME_LABEL: name}
-    own = metadata.get("labels")
-    metadata["labels"] = {**(own if isinstance(own, dict) else {}), **marks} if own else dict(marks)
+    shared = metadata.get("labels") in (None, labels)
     labels.update(marks)
+    if shared:  # a job without labels shows those of its pods
+        metadata["labels"] = dict(labels)
     selector = section(spec, "selector")
     section(selector, "matchLabels")[_UID_LABEL] = uid
 
@@ -126,7 +127,15 @@ def _namespace_changed(old: JsonObject, obj: JsonObject) -> None:
         section(obj, "spec")["finalizers"] = before
 
 
+def _pod(obj: JsonObject, now: str) -> None:
+    spec = section(obj, "spec")
+    seconds = spec.get("terminationGracePeriodSeconds")
+    if isinstance(seconds, int) and seconds < 0:
+        spec["terminationGracePeriodSeconds"] = 1
+
+
 _NEW: Mapping[str, Callable[[JsonObject, str], None]] = {
+    "pods": _pod,
     "namespaces": _namespace,
     "persistentvolumes": _volume,
     "persistentvolumeclaims": _add_finalizer("kubernetes.io/pvc-protection"),

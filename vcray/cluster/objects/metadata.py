@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 
+from vcray.api.formats import dns_label, dns_subdomain
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import NAMESPACES, SERVICES, Resource
 from vcray.clock import rfc3339
@@ -12,8 +12,6 @@ from vcray.cluster.objects import refusals
 from vcray.cluster.objects.record import Record, dig, section, text
 from vcray.kube.errors import BadRequest, ServerFailure
 
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 _MAX_GENERATED = 63 - _SUFFIX_LENGTH
@@ -91,25 +89,12 @@ def check_name(resource: Resource, name: str) -> None:
     if resource.group == "rbac.authorization.k8s.io":
         _check_segment(resource, name)
         return
-    label_only = resource in (NAMESPACES, SERVICES)
-    pattern, limit = (_LABEL, 63) if label_only else (_SUBDOMAIN, 253)
-    if re.fullmatch(pattern, name) and len(name) <= limit:
-        return
-    if label_only:
-        why = (
-            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
-            "end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-            f"'{_LABEL}')"
+    rule = dns_label if resource in (NAMESPACES, SERVICES) else dns_subdomain
+    wrong = rule(name)
+    if wrong:
+        raise refusals.invalid(
+            resource, name, [f'metadata.name: Invalid value: "{name}": {why}' for why in wrong]
         )
-    else:
-        why = (
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
-            "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-            f"'{_SUBDOMAIN}')"
-        )
-    if len(name) > limit:
-        why = f"must be no more than {limit} bytes"
-    raise refusals.invalid(resource, name, [f'metadata.name: Invalid value: "{name}": {why}'])
 
 
 def _check_segment(resource: Resource, name: str) -> None:
