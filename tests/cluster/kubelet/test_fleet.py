@@ -311,6 +311,37 @@ async def test_output_is_kept_for_logs(world: World) -> None:
 
 
 @played
+async def test_pod_without_its_image_waits_for_it(world: World) -> None:
+    await world.pod("p", containers=[{"name": "main", "image": "webserver:404"}])
+
+    await world.pass_time(5)
+
+    assert await world.phase("p") == "Pending"
+    assert dig(await world.container("p"), "state", "waiting", "reason") == "ImagePullBackOff"
+    await world.client.delete(PODS, "default", "p")
+    await world.pass_time(1)
+    assert not await world.exists("p")
+
+
+@played
+async def test_what_a_pod_leaves_on_its_node_is_seen_by_the_next_one(world: World) -> None:
+    script = "if [ -f /data/seen ]; then exit 0; else touch /data/seen; exit 1; fi"
+    volumes = [{"name": "data", "hostPath": {"path": "/tmp/x"}}]
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    for name in ("first", "second"):
+        container = {
+            "name": "main",
+            "image": "busybox",
+            "command": ["sh", "-c", script],
+            "volumeMounts": mounts,
+        }
+        await world.pod(name, containers=[container], volumes=volumes)
+        await world.pass_time(2)
+
+    assert (await world.phase("first"), await world.phase("second")) == ("Failed", "Succeeded")
+
+
+@played
 async def test_removed_fleet_leaves_no_nodes(world: World) -> None:
     await world.fleet.stop(remove=True)
 

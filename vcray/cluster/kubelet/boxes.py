@@ -56,7 +56,9 @@ class Box:
         self._run: Run | None = None
 
     def start(self, now: float, pod: SeenPod | None, ip: str, volumes: dict[str, Storage]) -> None:
-        """Begin to run. `pod` is needed by plans without an ending."""
+        """Begin to run, unless the image is missing. `pod` is needed by plans without an ending."""
+        if self.plan.missing:
+            return
         if self.end is not None:
             self.restarts += 1
             self.last, self.end = self.end, None

@@ -21,6 +21,7 @@ from vcray.cluster.kubelet.nodes import NodeSlot
 from vcray.cluster.kubelet.plan import plan_pod
 from vcray.cluster.kubelet.sightings import SeenPod, read_pod
 from vcray.cluster.kubelet.status import status_patch
+from vcray.cluster.kubelet.surroundings import Storage
 from vcray.kube.client import KubeClient, PatchType, delete_options
 from vcray.kube.errors import Conflict, Invalid, NotFound
 from vcray.kube.watch import EventType, Watch
@@ -54,6 +55,7 @@ class PodKeeper:
         self._start_s = start_s
         self._query = {"fieldManager": "kubelet"}
         self._by_node: dict[str, set[str]] = {}
+        self._host_paths: dict[tuple[str, str], Storage] = {}
 
     async def run(self) -> None:
         """Follow the pods until cancelled."""
@@ -121,6 +123,11 @@ class PodKeeper:
         begin_at = self._time.now() + (FAST_S if slot.fast else self._start_s)
         life = self.lives[key] = PodLife(pod, plan, begin_at, ip, slot.ip)
         self._by_node.setdefault(slot.name, set()).add(key)
+        if life.seen is not None:
+            for volume in pod.spec.volumes or ():
+                if volume.host_path is not None:
+                    place = (slot.name, volume.host_path.path)
+                    life.volumes[volume.name] = self._host_paths.setdefault(place, {})
         if pod.status.phase in _FINISHED:
             life.give_up()
         elif pod.status.phase == "Running" and pod.status.start_time:

@@ -43,7 +43,10 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class ContainerPlan:
-    """One container. Without an `ending` it has to be run, from `recipe`. `ready_after` is infinite for never."""
+    """One container. Without an `ending` it has to be run, from `recipe`. `ready_after` is infinite for never.
+
+    `missing` says that its image cannot be pulled, so that it never starts.
+    """
 
     name: str
     image: str
@@ -51,6 +54,7 @@ class ContainerPlan:
     ending: Ending | None = None
     recipe: Container | None = None
     ready_after: float = 0.0
+    missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,7 @@ def _work_out(container: Container, pod: SeenPod) -> ContainerPlan:
         ending=ending if fixed else None,
         recipe=None if fixed else container,
         ready_after=ready,
+        missing=programs.image_missing(container.image),
     )
 
 

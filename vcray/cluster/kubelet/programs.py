@@ -36,6 +36,7 @@ SHELL_IMAGES = frozenset({"busybox", "alpine", "ubuntu", "debian", "bash", "cent
 
 MISSING = re.compile(r"xx+|foo|bar|.*(non-?exist|no-?such|not-?exist|not-?found|invalid|bad-?c).*")
 """Names that say themselves that there is no such program."""
+_NO_IMAGE = re.compile(r".*(:404|non-?exist|no-?such|not-?exist|not-?found|invalid).*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,11 @@ def image_ends(image: str) -> bool:
     """Whether an image without a command ends at once."""
     name = image.split("@")[0].rsplit("/", 1)[-1].split(":")[0]
     return name in SHELL_IMAGES
+
+
+def image_missing(image: str) -> bool:
+    """Whether an image says itself that it cannot be pulled."""
+    return _NO_IMAGE.fullmatch(image) is not None
 
 
 def run(name: str, argv: Sequence[str], around: Surroundings) -> Answer:

@@ -45,7 +45,8 @@ def status_patch(pod: PodLife, now: float) -> JsonObject:
 def _phase(pod: PodLife) -> str:
     if pod.life in (Life.OVER, Life.GONE):
         return "Succeeded" if pod.succeeded else "Failed"
-    return "Running" if pod.life is Life.RUNNING else "Pending"
+    started = pod.life is Life.RUNNING and all(box.stage is not Stage.WAITING for box in pod.mains)
+    return "Running" if started else "Pending"
 
 
 def _conditions(pod: PodLife) -> list[JsonValue]:
@@ -124,6 +125,9 @@ def _is_init(pod: PodLife, box: Box) -> bool:
 def _state(pod: PodLife, box: Box) -> JsonObject:
     if box.stage is Stage.RUNNING:
         return {"running": {"startedAt": _time(box.started)}}
+    if box.end is None and box.plan.missing:
+        message = f'Back-off pulling image "{box.plan.image}"'
+        return {"waiting": {"reason": "ImagePullBackOff", "message": message}}
     if box.end is None:
         reason = "PodInitializing" if pod.inits else "ContainerCreating"
         return {"waiting": {"reason": reason}}

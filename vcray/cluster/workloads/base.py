@@ -12,7 +12,7 @@ from vcray.api.jsonview import dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import PODS, Resource
 from vcray.clock import rfc3339
-from vcray.cluster.workloads.informers import Informer, json_informer
+from vcray.cluster.workloads.informers import Informer, controller_of, json_informer
 from vcray.cluster.workloads.podview import PodView, pod_head, read_pod
 from vcray.kube.client import KubeClient
 from vcray.kube.events import EventRecorder, involved_of
@@ -113,6 +113,14 @@ def key_of(obj: JsonObject) -> str:
     """The key of an object."""
     namespace, name = dig_str(obj, "metadata", "namespace"), dig_str(obj, "metadata", "name")
     return f"{namespace}/{name}" if namespace else name
+
+
+def controller_key(obj: JsonObject, resource: Resource) -> str | None:
+    """The key of an object's controller if that is of this resource's kind."""
+    owner = controller_of(obj)
+    if owner is None or (owner.get("kind"), owner.get("apiVersion")) != (resource.kind, resource.api_version):
+        return None
+    return f"{dig_str(obj, 'metadata', 'namespace')}/{dig_str(owner, 'name')}"
 
 
 def seconds_of(value: JsonValue) -> float | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from vcray.cluster.workloads.accounts import RootCertificateController, ServiceAccountController
 from vcray.cluster.workloads.base import Controller, Shared
+from vcray.cluster.workloads.cronjob.controller import CronJobController
 from vcray.cluster.workloads.deployment.controller import DeploymentController
 from vcray.cluster.workloads.evictions import PodEviction
 from vcray.cluster.workloads.expiry import EventExpiry
@@ -31,6 +32,7 @@ CONTROLLERS: tuple[Callable[[Shared], Controller], ...] = (
     ReplicationControllerController,
     JobController,
     TtlController,
+    CronJobController,
     ServiceAccountController,
     RootCertificateController,
     NodeLifecycle,

@@ -22,7 +22,7 @@ def parse(text: str, completions: int) -> set[int]:
 
 
 def write(indexes: Iterable[int]) -> str:
-    """A set of indexes in the shortest form."""
+    """A set of indexes as the API writes it: three or more in a row as a range."""
     parts: list[str] = []
     ordered = sorted(indexes)
     at = 0
@@ -30,8 +30,8 @@ def write(indexes: Iterable[int]) -> str:
         end = at
         while end + 1 < len(ordered) and ordered[end + 1] == ordered[end] + 1:
             end += 1
-        if end == at:
-            parts.append(str(ordered[at]))
+        if end - at < 2:
+            parts += map(str, ordered[at : end + 1])
         else:
             parts.append(f"{ordered[at]}-{ordered[end]}")
         at = end + 1

@@ -1,0 +1,1 @@
+"""Kubernetes' own CronJobs: `schedule` reads when, `controller` makes and counts the jobs."""
