@@ -228,6 +228,27 @@ def test_patches_are_applied_one_after_the_other(hooks: Hooks, backend: Backend)
     assert [path.partition("?")[0] for path, _ in backend.asked] == ["/first", "/second", "/first"]
 
 
+def test_limits_hold_for_what_a_webhook_adds(hooks: Hooks, backend: Backend) -> None:
+    sidecar = {"name": "sidecar", "image": "s"}
+    backend.answers["/inject"] = patch({"op": "add", "path": "/spec/containers/-", "value": sidecar})
+    limit = {"type": "Container", "default": {"cpu": "1"}}
+    root = f"/api/v1/namespaces/{hooks.namespace}"
+    hooks.client.create(f"{root}/limitranges", {"metadata": {"name": "l"}, "spec": {"limits": [limit]}})
+    hooks.register("Mutating", "/inject", rules=[{**RULE, "operations": ["CREATE"], "resources": ["pods"]}])
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+    def injected() -> bool:
+        made.append(hooks.client.create(f"{root}/pods?dryRun=All", pod))
+        return len(made[-1]["spec"]["containers"]) == 2
+
+    made: list[dict[str, Any]] = []
+    wait_until(injected, "the webhook to be known")
+
+    assert [each["resources"] for each in made[-1]["spec"]["containers"]] == [
+        {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}
+    ] * 2
+
+
 def test_a_closed_port_is_told_as_it_is(hooks: Hooks) -> None:
     url = f"https://127.0.0.1:{free_port()}/x"
     name = hooks.register("Validating", "/closed", clientConfig={"url": url})

@@ -44,6 +44,8 @@ class MutatingPolicies:
                 key = one.policy.name, one.binding
                 if second_round and key not in again:
                     continue
+                if review.again and dig_str(one.policy.spec, "reinvocationPolicy") != "IfNeeded":
+                    continue
                 changed = self._run(one, current)
                 if changed is not None:
                     current = replace(current, obj=changed)

@@ -39,7 +39,10 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """One question. `operation` is CREATE, UPDATE, DELETE or CONNECT; `obj` is None for a deletion, `old` for a creation."""
+    """One question. `operation` is CREATE, UPDATE, DELETE or CONNECT; `obj` is None for a deletion, `old` for a creation.
+
+    `again` says that gates are asked once more about an object that webhooks changed.
+    """
 
     stage: Stage
     operation: str
@@ -53,6 +56,7 @@ class Review:
     dry_run: bool = False
     user: User = User()
     warnings: list[str] = field(default_factory=list)
+    again: bool = False
 
 
 class Gate(Protocol):

@@ -286,14 +286,19 @@ class Verbs:
     def mutated(self, review: Review) -> Generator[Review, JsonObject | None, JsonObject | None]:
         """Ask gates, then webhooks, to change the object; None if nobody did."""
         obj = review.obj
+        review = self._gated(review)
+        answer = yield review
+        if answer is not None:
+            review = self._gated(replace(review, obj=answer, again=True))
+        return review.obj if review.obj is not obj else None
+
+    def _gated(self, review: Review) -> Review:
+        """The question with the object as the gates want it."""
         for gate in self._gates:
             changed = gate.mutate(review)
             if changed is not None and review.obj is not None:
                 review = replace(review, obj=changed)
-        answer = yield review
-        if answer is not None:
-            return answer
-        return review.obj if review.obj is not obj else None
+        return review
 
     def validated(self, review: Review) -> Generator[Review, JsonObject | None, None]:
         """Ask gates, then webhooks, whether the object may be."""
