@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import ssl
 from collections.abc import AsyncGenerator, Mapping
@@ -23,6 +24,7 @@ STREAM_SLACK_S = 30.0
 
 _READ_BUFFER = 2**21
 _CONNECTIONS = 64
+_LARGE = 2**20
 
 
 class Credentials(Protocol):
@@ -114,7 +116,7 @@ class HttpTransport:
                 method,
                 self._url + path,
                 params=dict(query or {}),
-                data=body,
+                data=_payload(body),
                 headers=dict(headers),
                 timeout=timeout,
                 proxy=self._proxy,
@@ -189,6 +191,11 @@ def environment_proxy(url: str) -> str | None:
     if host in ("localhost", "::1") or host.startswith("127.") or proxy_bypass(parts.netloc):
         return None
     return getproxies().get(parts.scheme)
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """Large bodies go out piece by piece, so that other requests are not kept waiting."""
+    return io.BytesIO(body) if body is not None and len(body) >= _LARGE else body
 
 
 def _with(headers: Mapping[str, str], authorization: str | None) -> dict[str, str]:

@@ -41,16 +41,19 @@ class Lines:
         self._items.clear()
         return taken
 
-    async def next(self) -> bytes | None:
-        """The next line; None at the end."""
+    async def some(self) -> None:
+        """Wait until there is a line, or the end."""
         while not self._items:
             await self._wait()
+
+    async def next(self) -> bytes | None:
+        """The next line; None at the end."""
+        await self.some()
         return self._items.popleft()
 
     async def batch(self, size: int) -> list[bytes | None]:
         """The next lines, at least one, as many as there are up to about `size` bytes; None marks the end."""
-        while not self._items:
-            await self._wait()
+        await self.some()
         taken: list[bytes | None] = []
         left = size
         while self._items and left > 0:

@@ -28,6 +28,7 @@ MOST_LINES = 20_000
 """How many changes a client may be behind before its watch is cut."""
 
 _BATCH = 1 << 18
+_BURST_S = 0.002  # within a burst, what comes in this time goes out together: a write costs more than a line
 
 
 class Watch:
@@ -100,8 +101,12 @@ class Watch:
         with self._timed():
             for batch in _chunks(self._taken()):
                 yield b"".join([self._encode("ADDED", record) for record in batch])
-            ended = False
+            ended, last, now = False, 0.0, asyncio.get_running_loop().time
             while not ended:
+                await self._watcher.lines.some()
+                if now() - last < _BURST_S:
+                    await asyncio.sleep(_BURST_S)
+                last = now()
                 items = await self._watcher.lines.batch(_BATCH)
                 ended = items[-1] is None
                 together = b"".join([item for item in items if item is not None])
