@@ -2,6 +2,7 @@
 
 import json
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, NAMESPACES, Resource
 from vcray.cluster.definitions.status import condition
 from vcray.cluster.objects.catalog import default_catalog
 from vcray.cluster.objects.deletion import DeleteOptions
+from vcray.cluster.objects.persistence import Database
 from vcray.cluster.objects.store import Store
 from vcray.cluster.objects.versions import shown
 from vcray.cluster.objects.watching import Delivery, Watcher
@@ -244,3 +246,34 @@ def test_another_version_shows_what_its_own_schema_has(store: Store) -> None:
     other = json.loads(shown(store.catalog.at("example.com", "v2", "widgets"), record))
 
     assert (other["apiVersion"], other["spec"]) == ("example.com/v2", {"wheels": 4})
+
+
+def test_a_definition_that_never_got_its_names_can_go(store: Store) -> None:
+    create(store, definition())
+    create(store, definition("gadgets", "Widget"))
+
+    store.delete(CUSTOMRESOURCEDEFINITIONS, "", "gadgets.example.com")
+
+    assert store.storage.get(CUSTOMRESOURCEDEFINITIONS, "", "gadgets.example.com") is None
+    assert store.catalog.of(WIDGETS)
+
+
+def test_a_deletion_goes_on_after_a_restart(store: Store, tmp_path: Path) -> None:
+    database = Database(tmp_path)
+    first = Store(catalog=default_catalog(), database=database)
+    create(first, definition())
+    first.create(WIDGETS, "default", widget())
+    marked: Any = read(first)
+    marked["metadata"] |= {
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+        "finalizers": ["customresourcecleanup.apiextensions.k8s.io"],
+    }
+    first.storage.put(CUSTOMRESOURCEDEFINITIONS, marked)
+    database.close()
+
+    again = Database(tmp_path)
+    second = Store(catalog=default_catalog(), database=again, seed=1)
+    again.close()
+
+    assert second.storage.get(CUSTOMRESOURCEDEFINITIONS, "", "widgets.example.com") is None
+    assert second.storage.get(WIDGETS, "default", "w") is None

@@ -24,11 +24,11 @@ from vcray.cluster.definitions.status import (
     set_defaults,
 )
 from vcray.cluster.definitions.validation import approval, definition_faults, is_protected
-from vcray.cluster.definitions.versions import kinds_of, serve, withdraw
+from vcray.cluster.definitions.versions import serve, withdraw
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.catalog import Catalog
-from vcray.cluster.objects.deletion import DeleteOptions, add_finalizer, drop_finalizer, finalizers, mark
-from vcray.cluster.objects.record import Record
+from vcray.cluster.objects.deletion import DeleteOptions, add_finalizer, drop_finalizer, finalizers
+from vcray.cluster.objects.record import Record, section
 from vcray.cluster.objects.storage import Storage
 
 
@@ -75,15 +75,11 @@ class Registrar:
 
     def deleting(self, record: Record) -> Record:
         """Begin to delete a definition and its objects; returns the version that says so."""
-        definition = record.decode()
-        now = self._now()
-        mark(definition, 0, now)
-        definition_metadata = definition["metadata"]
-        if isinstance(definition_metadata, dict):
-            definition_metadata.pop("deletionGracePeriodSeconds", None)
+        definition, now = record.decode(), rfc3339(self._now())
+        section(definition, "metadata")["deletionTimestamp"] = now
         add_finalizer(definition, CLEANUP)
         why = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
-        mark_terminating(definition, "True", "InstanceDeletionPending", why, rfc3339(now))
+        mark_terminating(definition, "True", "InstanceDeletionPending", why, now)
         marked = self._storage.put(record.resource, definition)
         self._clean(marked)
         return marked
@@ -97,6 +93,14 @@ class Registrar:
         waiting = self._storage.get(CUSTOMRESOURCEDEFINITIONS, "", record.resource.full_name)
         if waiting is not None and CLEANUP in finalizers(waiting.decode()):
             self._finish(waiting)
+
+    def resume(self) -> None:
+        """Go on with what an earlier run of the store was doing when it ended."""
+        for record in list(self._storage.scan(CUSTOMRESOURCEDEFINITIONS)):
+            if CLEANUP in finalizers(record.decode()):
+                self._clean(record)
+            else:
+                self.changed(record)
 
     # -- steps ------------------------------------------------------------------------------------------------
 
@@ -148,8 +152,7 @@ class Registrar:
         definition = present.decode()
         if is_true(definition, "Established"):
             serve(self._catalog, definition)  # as terminating: nothing new may be created
-        for kind in kinds_of(definition)[:1]:
-            table = self._catalog.of(kind.resource).stored
+        for table in {kind.stored: None for kind in self._catalog.kinds() if kind.definition == marked.name}:
             for instance in list(self._storage.scan(table)):
                 current = self._storage.get(table, instance.namespace, instance.name)
                 if current is not None and current.uid == instance.uid:

@@ -45,6 +45,10 @@ class Removal:
             self._registrar.changed(record)
         self._collect()
 
+    def resume(self) -> None:
+        """Go on with what an earlier run of the store was doing when it ended."""
+        self._registrar.resume()
+
     def created(self, record: Record) -> None:
         """A new object is there: it goes again if all of its owners are gone."""
         self.changed(record)

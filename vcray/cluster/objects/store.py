@@ -65,6 +65,7 @@ class Store:
         )
         if database is not None:
             database.restore(self.storage, self.catalog)
+            self.removal.resume()
             if self.removal.collector is not None:
                 self.removal.collector.recover()
         self._bootstrap()
