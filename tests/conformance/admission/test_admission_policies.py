@@ -201,3 +201,15 @@ def test_a_json_patch_is_applied(policies: Policies) -> None:
     policies.mutating({"patchType": "JSONPatch", "jsonPatch": {"expression": expression}})
 
     assert policies.create({})["metadata"]["annotations"] == {"x": "y", "a/b": "c"}
+
+
+def test_the_authorizer_knows_the_rights_of_users_and_accounts(policies: Policies) -> None:
+    account = f"authorizer.serviceAccount('{policies.namespace}', 'nobody')"
+    policies.validating(
+        {"expression": "authorizer.group('apps').resource('deployments').check('create').allowed()"},
+        {"expression": "authorizer.requestResource.check('create').allowed()"},
+        {"expression": "authorizer.path('/healthz').check('get').allowed()"},
+        {"expression": f"!{account}.group('').resource('secrets').namespace('x').check('get').allowed()"},
+    )
+
+    assert policies.denied({}) == ""

@@ -19,7 +19,7 @@ from vcray.cluster.admission.pods import (
 from vcray.cluster.definitions.registrar import check_definition, complete, complete_new
 from vcray.cluster.kinds.checks.kinds import validate_changed, validate_new
 from vcray.cluster.kinds.services import ServiceAddresses
-from vcray.cluster.kinds.strategies import prepare_changed, prepare_new
+from vcray.cluster.kinds.strategies import prepare_changed, prepare_new, sign_for
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.catalog import Kind
 from vcray.cluster.objects.record import dig, section, text
@@ -49,7 +49,7 @@ class Admission:
             )
         return read(kind, obj, write.validation, write.warnings, write.repeated, patch)
 
-    def shape_new(self, kind: Kind, obj: JsonObject, now: float) -> JsonObject:
+    def shape_new(self, kind: Kind, obj: JsonObject, now: float, write: Write = PLAIN) -> JsonObject:
         """A new object completed by the server, before anybody is asked. Raises Forbidden or Invalid."""
         resource = kind.resource
         if kind.custom:
@@ -65,6 +65,8 @@ class Admission:
             self._addresses.complete(obj, None)
         elif resource == CUSTOMRESOURCEDEFINITIONS:
             complete_new(obj)
+        elif resource.plural == "certificatesigningrequests":
+            sign_for(obj, write.user)
         return obj
 
     def check_new(self, kind: Kind, obj: JsonObject) -> None:

@@ -13,12 +13,15 @@ from google.protobuf import duration_pb2, timestamp_pb2
 
 from vcray.api.jsonview import dig_objects, dig_str
 from vcray.api.meta import JsonObject
+from vcray.cluster.admission.authorizing import authorizer, request_resource
 from vcray.cluster.admission.matching import Matcher
 from vcray.cluster.admission.reviews import request_of
+from vcray.cluster.cel.authorization import Decide, deciding
 from vcray.cluster.cel.program import BudgetExceeded, CompileError, EvaluationError, compiled
 from vcray.cluster.cel.rewriting import fields_of
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.review import Review
+from vcray.cluster.objects.storage import Storage
 
 NAMES = (
     "object",
@@ -50,11 +53,13 @@ class Scope:
         params: JsonObject | None = None,
         namespace: JsonObject | None = None,
         variables: Mapping[str, str] | None = None,
+        decide: Decide | None = None,
     ) -> None:
         request = request_of(review, asked, "")
         for name in ("uid", "object", "oldObject"):
             request.pop(name, None)
         self._expressions = variables or {}
+        self._decide = decide
         self._known: dict[str, object] = {}
         self._failed: dict[str, str] = {}
         self._data: dict[str, object] = {
@@ -64,7 +69,7 @@ class Scope:
             "params": params,
             "namespaceObject": namespace,
             "authorizer": "",
-            "authorizer.requestResource": "",
+            "authorizer.requestResource": request_resource(review),
             "variables": self._known,
         }
 
@@ -77,7 +82,8 @@ class Scope:
     def value(self, expression: str) -> object:
         """The value of an expression. Raises ExpressionError."""
         try:
-            return self._evaluated(expression)
+            with deciding(self._decide):
+                return self._evaluated(expression)
         except CompileError as error:
             raise ExpressionError(f"compilation error: compilation failed: {error}") from error
         except BudgetExceeded as error:
@@ -134,10 +140,11 @@ def conditions_hold(conditions: list[JsonObject], scope: Scope) -> bool:
     return True
 
 
-def webhook_conditions(config: JsonObject, review: Review) -> bool:
+def webhook_conditions(config: JsonObject, review: Review, storage: Storage) -> bool:
     """Whether the matchConditions of a webhook hold. Forbidden if they cannot be evaluated and it must not be passed."""
     try:
-        return conditions_hold(dig_objects(config, "matchConditions"), Scope(review, review))
+        scope = Scope(review, review, decide=authorizer(storage, review.user))
+        return conditions_hold(dig_objects(config, "matchConditions"), scope)
     except ExpressionError as error:
         if dig_str(config, "failurePolicy") == "Ignore":
             return False

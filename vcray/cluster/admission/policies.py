@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from vcray.api.jsonview import dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject
+from vcray.cluster.admission.authorizing import authorizer
 from vcray.cluster.admission.expressions import Scope, namespace_object
 from vcray.cluster.admission.matching import GROUP, Matcher, is_exempt, seen_as
 from vcray.cluster.admission.parameters import ConfigurationError, parameters
@@ -123,7 +124,9 @@ class PolicySet:
             message = error.message if isinstance(error, NotFound) else str(error)
             yield Invocation(policy, name, spec, None, asked, f"failed to configure binding: {message}")
             return
-        namespace = namespace_object(self.matcher, review)
+        namespace, decide = namespace_object(self.matcher, review), authorizer(self._storage, review.user)
         for params in found:
-            scope = Scope(review, asked, params=params, namespace=namespace, variables=policy.variables)
+            scope = Scope(
+                review, asked, params=params, namespace=namespace, variables=policy.variables, decide=decide
+            )
             yield Invocation(policy, name, spec, scope, asked)

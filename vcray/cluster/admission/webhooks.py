@@ -121,7 +121,7 @@ class Webhooks:
         if dig_list(hook.config, "matchConditions"):
             from vcray.cluster.admission.expressions import webhook_conditions  # loads the expression library
 
-            return asked if webhook_conditions(hook.config, asked) else None
+            return asked if webhook_conditions(hook.config, asked, self._storage) else None
         return asked
 
     async def _mutate(self, review: Review, remarks: Remarks) -> JsonObject | None:

@@ -26,7 +26,7 @@ from google.protobuf import (
     timestamp_pb2,
 )
 
-from vcray.cluster.cel import addresses, lists, quantities, texts
+from vcray.cluster.cel import addresses, authorization, lists, quantities, texts
 from vcray.cluster.cel.functions import OWN_TYPES, Function
 
 PACKAGE = "kubernetes"
@@ -35,7 +35,7 @@ PACKAGE = "kubernetes"
 _FUNCTIONS = (
     *lists.FUNCTIONS,
     *texts.FUNCTIONS,
-    *texts.AUTHORIZATION,
+    *authorization.FUNCTIONS,
     *addresses.FUNCTIONS,
     *quantities.FUNCTIONS,
 )

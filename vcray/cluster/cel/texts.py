@@ -1,4 +1,4 @@
-"""Functions on strings: regular expressions, named formats, keys of JSON pointers; and the authorizer.
+"""Functions on strings: regular expressions, named formats, keys of JSON pointers.
 
 A format is carried as its name. `validate` answers a list that is empty or holds the list of complaints; the rewriting of
 expressions turns that into the optional that an author sees.
@@ -97,10 +97,6 @@ def _constant(name: str) -> Callable[[], str]:
     return lambda: name
 
 
-def _same(check: str, *_: str) -> str:
-    return check
-
-
 FUNCTIONS: tuple[Function, ...] = (
     member("find", "string string", "string", _find),
     member("findAll", "string string", "list<string>", _find_all),
@@ -110,22 +106,3 @@ FUNCTIONS: tuple[Function, ...] = (
     plain("format.named", "string", "list<Format>", lambda name: [name] if name in _FORMATS else []),
     member("validate", "Format string", "list<list<string>>", _validate),
 )
-
-AUTHORIZATION: tuple[Function, ...] = (
-    member("path", "Authorizer string", "PathCheck", _same),
-    member("group", "Authorizer string", "GroupCheck", _same),
-    member("serviceAccount", "Authorizer string string", "Authorizer", _same),
-    member("resource", "GroupCheck string", "ResourceCheck", _same),
-    member("subresource", "ResourceCheck string", "ResourceCheck", _same),
-    member("namespace", "ResourceCheck string", "ResourceCheck", _same),
-    member("name", "ResourceCheck string", "ResourceCheck", _same),
-    member("fieldSelector", "ResourceCheck string", "ResourceCheck", _same),
-    member("labelSelector", "ResourceCheck string", "ResourceCheck", _same),
-    member("check", "ResourceCheck string", "Decision", _same),
-    member("check", "PathCheck string", "Decision", _same),
-    member("allowed", "Decision", "bool", lambda decision: decision != "denied"),
-    member("reason", "Decision", "string", lambda decision: ""),
-    member("errored", "Decision", "bool", lambda decision: False),
-    member("error", "Decision", "string", lambda decision: ""),
-)
-"""The embedded server authorizes every identity it knows, so each check is allowed, whatever it is about."""
