@@ -46,6 +46,7 @@ def play(
         ("sleep 9 & sleep 1; wait; exit 4", 10, 4, ""),
         ("greet() { echo hello $1; }; greet; exit 2", 0, 2, "hello\n"),
         ("exec sleep 7", 7, 0, ""),
+        ("if [ $(expr 3 % 2) -ne 0 ]; then exit 6; fi", 0, 6, ""),
         ("sleep 2 && xxx", 2, 127, "sh: xxx: not found\n"),
         ("cat /data/none || exit 5", 0, 5, ""),
         ("python train.py --epochs 3", 5, 0, ""),

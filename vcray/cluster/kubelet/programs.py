@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from vcray.cluster.kubelet.expansion import arithmetic
 from vcray.cluster.kubelet.surroundings import Surroundings
 
 COMPUTE_S = 5.0
@@ -223,6 +224,11 @@ def _holds(words: list[str], around: Surroundings) -> bool:
     return False
 
 
+def _expr(arguments: list[str], around: Surroundings) -> Answer:
+    value = arithmetic(" ".join(arguments).replace("\\*", "*"), around)
+    return Answer(int(not value), output=f"{value}\n")
+
+
 def _server(flag: str) -> Callable[[list[str], Surroundings], Answer]:
     """A daemon that goes to the background, unless a flag keeps it in front."""
     return lambda arguments, _: FOREVER if flag in arguments else Answer()
@@ -246,6 +252,7 @@ _OWN: dict[str, Callable[[list[str], Surroundings], Answer]] = {
     "rm": _rm,
     "tail": _tail,
     "seq": _seq,
+    "expr": _expr,
     "test": _test,
     "[": _test,
     "[[": _test,

@@ -1,0 +1,62 @@
+"""The embedded cluster's work grows with what it is given, no faster: counted in Python calls, which a busy machine cannot change."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from types import FrameType
+
+import pytest
+
+from vcray.bench.cluster import run_cluster
+
+
+def calls(nodes: int, pods: int) -> int:
+    """Python-level calls of all steps."""
+    count = 0
+
+    def see(frame: FrameType, event: str, arg: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    gc.disable()
+    sys.setprofile(see)
+    try:
+        run_cluster(nodes, pods, 1)
+    finally:
+        sys.setprofile(None)
+        gc.enable()
+    return count
+
+
+@pytest.mark.bench
+def test_calls_grow_no_faster_than_pods() -> None:
+    calls(2, 10)  # imports and caches
+    few, many = calls(5, 40), calls(5, 240)
+    base = calls(5, 1)
+
+    assert (many - base) / 240 <= 1.15 * (few - base) / 40
+
+
+@pytest.mark.bench
+def test_calls_of_a_pod_do_not_depend_on_the_number_of_nodes() -> None:
+    calls(2, 10)
+    small = calls(5, 60) - calls(5, 1)
+    large = calls(105, 60) - calls(105, 1)
+
+    assert large <= 1.15 * small
+
+
+@pytest.mark.bench
+def test_every_step_does_what_it_says() -> None:
+    steps = run_cluster(3, 20, 4)
+
+    assert [(step.name, step.count) for step in steps] == [
+        ("nodes registered", 3),
+        ("pods created", 20),
+        ("pods bound", 20),
+        ("pods Running", 20),
+        ("created, bound, Running", 20),
+        ("events to 4 watchers", 80),
+    ]
+    assert all(step.per_s > 0 and step.rss_mib > 0 for step in steps)
