@@ -5,12 +5,12 @@ The rules are those of the Kubernetes documentation, "Specifying a structural sc
 
 from __future__ import annotations
 
-import re
 from enum import Enum
 
 from vcray.api.jsonview import dig_list, dig_object, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.definitions.faults import Faults
+from vcray.cluster.schema.patterns import compiled
 
 _INT_OR_STRING: list[JsonValue] = [{"type": "integer"}, {"type": "string"}]
 _JUNCTORS = ("anyOf", "allOf", "oneOf")
@@ -144,8 +144,8 @@ def _restrictions(schema: JsonObject, path: str, faults: Faults, skip_any: bool)
     pattern = dig_str(schema, "pattern")
     if pattern:
         try:
-            re.compile(pattern)
-        except re.error as error:
+            compiled(pattern)
+        except ValueError as error:
             faults.invalid(
                 f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: {error}"
             )

@@ -7,11 +7,10 @@ unique list keys, quantities, and the rules that `rules.py` judges.
 from __future__ import annotations
 
 import json
-import re
 from datetime import datetime
-from functools import lru_cache
 
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.cluster.schema.patterns import compiled
 from vcray.cluster.schema.rules import rule_errors
 
 _NOWHERE = '<nil>: Invalid value: "": '
@@ -119,18 +118,13 @@ def _check_number(value: float, schema: JsonObject, path: str, errors: list[str]
         )
 
 
-@lru_cache(maxsize=256)
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text[:-1] + r"\Z" if text.endswith("$") and not text.endswith("\\$") else text)
-
-
 def _check_string(value: str, schema: JsonObject, path: str, errors: list[str]) -> None:
     longest, shortest, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern")
     if isinstance(longest, int) and len(value) > longest:
         errors.append(f"{path}: Too long: may not be more than {longest} bytes")
     elif isinstance(shortest, int) and len(value) < shortest:
         _refuse(value, f"should be at least {shortest} chars long", path, errors)
-    elif isinstance(pattern, str) and not _pattern(pattern).search(value):
+    elif isinstance(pattern, str) and not compiled(pattern).search(value):
         _refuse(value, f"should match '{pattern}'", path, errors)
     if schema.get("format") == "date-time" and not _is_time(value):
         _refuse(value, f"must be of type date-time: {json.dumps(value)}", path, errors)
