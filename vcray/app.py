@@ -217,7 +217,7 @@ class FleetPlane(_Plane):
 
     async def reconfigure(self, text: str) -> Accepted:
         """Put a new configuration in force, or keep the last good one; hosts opened from now on begin with it."""
-        answer = await self.fleet.handle(COORDINATOR).ask(Reconfigure(text))
+        answer = await self.fleet.ask(COORDINATOR, Reconfigure(text))
         assert isinstance(answer, Accepted)
         if answer.in_force:
             self.fleet.facts = replace(self.fleet.facts, scheduler_conf=text)

@@ -38,6 +38,8 @@ def call(*arguments: str | Path, timeout_s: float = 60.0) -> subprocess.Complete
 class Program:
     """`vcray run` against one server; it starts at once, `ready` waits until it says that it runs."""
 
+    start_s = START_S
+
     def __init__(self, kubeconfig: Path, log: Path, *flags: str | Path) -> None:
         self._log = log
         self._offset = log.stat().st_size if log.exists() else 0
@@ -56,7 +58,7 @@ class Program:
                 self.metrics_port = int(found[1] or 0)
             return found is not None
 
-        wait_until(said, "vcray to run", START_S)
+        wait_until(said, "vcray to run", self.start_s)
         return self
 
     @property

@@ -20,6 +20,7 @@ from vcray.actors.messages import (
     Execute,
     Executed,
     GangLimits,
+    Mark,
     Message,
     Outcome,
     Reconfigure,
@@ -75,6 +76,8 @@ class Coordinator:
         self._time = time
         self._metrics = metrics
         self._unsynced = set(waits_for)
+        self._shards = len({shard for _, shard in self._unsynced})
+        self._marks: dict[str, set[int]] = {}
         self._seed = seed
         self._decider = decider or Decider()
         self._deciding = asyncio.Lock()  # while it is held, what a decision rests on must not change
@@ -112,7 +115,12 @@ class Coordinator:
             case Reconfigure(text=text):
                 async with self._deciding:
                     return self._reconfigure(text)
-            case Round():
+            case Mark(name=name, shard=shard):
+                self._marks.setdefault(name, set()).add(shard)
+            case Round(after=mark):
+                if mark and len(self._marks.get(mark, ())) < self._shards:
+                    return None
+                self._marks.pop(mark, None)
                 return await self._manual_round()
             case _:
                 raise TypeError(type(message).__name__)

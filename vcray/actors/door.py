@@ -19,8 +19,8 @@ Reply: TypeAlias = tuple[str, bytes | str | None]
 class Door:
     """The methods that a process of its own offers."""
 
-    def __init__(self, link: Link) -> None:
-        self._host = Host(link)
+    def __init__(self, link: Link, host: Host | None = None) -> None:
+        self._host = host or Host(link)
 
     async def open(self, opening: Opening) -> None:
         """See `Host.open`; what a part's start raises is raised here."""

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from vcray.actors.deployment import HostPlan, homes
 from vcray.actors.host import DRIVER, Link, Look, Lost, Opening, RemoteHandle, Stamp
+from vcray.actors.messages import Message, pack
 from vcray.actors.parts import Facts
 from vcray.actors.runtime import Statistics
 from vcray.errors import Problem, ServerError, VcrayError
@@ -140,6 +141,15 @@ class Fleet:
         statistics = replace(seen[0], restarts=seen[0].restarts + again) if seen else None
         return Seen(part, host, self._processes.link, statistics)
 
+    async def post(self, part: str, messages: Sequence[Message]) -> None:
+        """Put messages into a part's mailbox, in order. Raises `Lost`."""
+        frames = [pack(message) for message in messages]
+        await self._processes.link.post(self._homes[part], Stamp(DRIVER, 0), part, frames)
+
+    async def ask(self, part: str, message: Message) -> Message | None:
+        """Ask a part and wait for its answer."""
+        return await self.handle(part).ask(message)
+
     def handles(self) -> list[Seen]:
         """All parts, with the statistics of the last look."""
         return [self.handle(part) for each in self._hosts for part in each.parts]
@@ -176,9 +186,9 @@ class Fleet:
             self._say(line)
         self._looks[name] = look
         self._metrics.host_process.labels(host=name).set(look.pid)
-        self._metrics.host_openings.labels(host=name).set(self._openings[name] + 1)
         if look.opening != self._openings[name]:
             return True
+        self._metrics.host_openings.labels(host=name).set(look.opening + 1)
         self._seen_at[name] = time.monotonic()
         return False
 

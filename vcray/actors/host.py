@@ -11,18 +11,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Final, Protocol
 
 from vcray.actors.deployment import HostPlan, homes
 from vcray.actors.local_runtime import LocalRuntime
 from vcray.actors.messages import Message, pack, unpack
 from vcray.actors.parts import Facts, Place, build
-from vcray.actors.runtime import Handle, Statistics
+from vcray.actors.runtime import Handle, Statistics, Time
+from vcray.actors.timekeeping import WallTime
 from vcray.core.pools import PoolScorer, Scorers
 from vcray.kube.auth import load as load_transport
 from vcray.kube.transport import Transport
@@ -162,8 +163,14 @@ class RemoteHandle:
 class Host:
     """The parts of one process, and the door through which others reach them."""
 
-    def __init__(self, link: Link, connect: Callable[[Opening], Awaitable[Transport]] | None = None) -> None:
+    def __init__(
+        self,
+        link: Link,
+        connect: Callable[[Opening], Awaitable[Transport]] | None = None,
+        time: Time | None = None,
+    ) -> None:
         self._link = link
+        self._time = time or WallTime()
         self._connect = connect or _connect
         self._metrics = Metrics()
         self._runtime: LocalRuntime | None = None
@@ -171,7 +178,7 @@ class Host:
         self._opening: Opening | None = None
         self._scorers: dict[str, PoolScorer] = {}
         self._turn = asyncio.Lock()
-        self._seen = time.monotonic()
+        self._seen = monotonic()
         self._alone: asyncio.Task[None] | None = None
         self.lines: deque[str] = deque(maxlen=LINES)
 
@@ -179,10 +186,10 @@ class Host:
         """Close what is open, then start the parts of this host; the process' number. Raises what a part's start raises."""
         async with self._turn:
             await self._close()
-            self._seen = time.monotonic()
+            self._seen = monotonic()
             self._metrics = Metrics()
             self._transport = await self._connect(opening)
-            self._runtime = runtime = LocalRuntime()
+            self._runtime = runtime = LocalRuntime(self._time)
             where = homes(opening.hosts)
             elsewhere: dict[str, RemoteHandle] = {}
 
@@ -246,7 +253,7 @@ class Host:
 
     def look(self) -> Look:
         """How things are; being looked at keeps a host open."""
-        self._seen = time.monotonic()
+        self._seen = monotonic()
         statistics = () if self._runtime is None else self._runtime.statistics()
         lines = tuple(self.lines)
         self.lines.clear()
@@ -276,7 +283,7 @@ class Host:
     async def _leave_when_alone(self) -> None:
         while True:
             await asyncio.sleep(ALONE_S / 5)
-            if self._opening is not None and time.monotonic() - self._seen > ALONE_S:
+            if self._opening is not None and monotonic() - self._seen > ALONE_S:
                 log.error("nobody looks after this host any more; it closes", host=self._opening.host)
                 await self.close()
 

@@ -93,8 +93,18 @@ class Changed(Frame, frozen=True, tag=True):
     parcel: Parcel
 
 
+class Mark(Frame, frozen=True, tag=True):
+    """All that was sent before has been seen by whoever gets this; `shard` is the cache shard that passes it on."""
+
+    name: str
+    shard: int = -1
+
+
 class Round(Frame, frozen=True, tag=True):
-    """Run one whole round now, changes or not, and answer when its writes are done."""
+    """Run one whole round now, changes or not, and answer when its writes are done. `after`: not before every cache shard
+    has passed on that mark; until then the answer is nothing, and the question is to be put again."""
+
+    after: str = ""
 
 
 class RoundDone(Frame, frozen=True, tag=True):
@@ -162,6 +172,7 @@ Message = (
     | ShardChanges
     | Synced
     | Changed
+    | Mark
     | Round
     | RoundDone
     | Execute

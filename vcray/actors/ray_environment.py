@@ -17,6 +17,8 @@ DEFAULTS: Final = {
     "RAY_enable_metrics_collection": "false",
     "RAY_DEDUP_LOGS": "0",
     "RAY_COLOR_PREFIX": "0",
+    "RAY_raylet_start_wait_time_s": "120",  # a busy machine needs more than Ray's 30 s
+    "RAY_NUM_REDIS_GET_RETRIES": "1",
     "RAY_gcs_server_request_timeout_seconds": "10",
 }
 

@@ -10,6 +10,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import tempfile
 import threading
 import time
@@ -17,8 +18,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from vcray.errors import Problem, ServerError
+
 PREFIX: Final = "vcray-ray-"
 GONE_S: Final = 5.0
+CONNECT_S: Final = 5.0
 AGENTS: Final = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
 
 _STAND_IN = """#!/bin/sh
@@ -109,3 +113,21 @@ def take_signals_back() -> None:
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.getsignal(number))
+
+
+def require_listener(address: str) -> None:
+    """ServerError (VC0605) unless something listens at HOST:PORT; Ray itself would try for many minutes."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit() or not 0 < int(port) < 65536:
+        raise _no_ray(address, "must be HOST:PORT of a Ray head")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_S).close()
+    except OSError as error:
+        raise _no_ray(
+            address,
+            f"nothing answers there ({error.strerror or error}); check the address, or leave it out and one is started",
+        ) from error
+
+
+def _no_ray(address: str, what: str) -> ServerError:
+    return ServerError(Problem("VC0605", f"--ray-address {address}", what))

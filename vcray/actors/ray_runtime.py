@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final, TypeVar
 
 from vcray.actors import ray_environment  # noqa: F401  before ray, which reads its environment when it is imported
@@ -37,7 +38,7 @@ from ray.exceptions import RayError
 
 from vcray.actors.door import Door, Reply, opened
 from vcray.actors.host import Look, Lost, Opening, Stamp
-from vcray.actors.ray_ground import Ground, kill_all, take_signals_back
+from vcray.actors.ray_ground import Ground, kill_all, require_listener, take_signals_back
 from vcray.core.pools import ScorersLost
 from vcray.errors import Problem, ServerError
 from vcray.log import get_logger
@@ -181,9 +182,9 @@ class OwnRay:
             worker_path=str(here / "default_worker.py"),
             setup_worker_path=str(here / "setup_worker.py"),
         )
-        with _raylet_without_agents(self._ground):
+        with raylet_without_agents(self._ground):
             # the kernel ends both processes when this one ends: that is what the reaper is asked for
-            self._node = _QuietNode(parameters, head=True, shutdown_at_exit=False, spawn_reaper=True)
+            self._node = QuietNode(parameters, head=True, shutdown_at_exit=False, spawn_reaper=True)
         self.address = str(self._node.gcs_address)
 
     def pids(self) -> dict[str, int]:
@@ -201,7 +202,7 @@ class OwnRay:
         self._ground.remove()
 
 
-class _QuietNode(Node):
+class QuietNode(Node):
     """A Ray node without what nobody here asks: dashboard, autoscaler's monitor, log monitor."""
 
     def start_api_server(self, **_: object) -> None:
@@ -215,7 +216,7 @@ class _QuietNode(Node):
 
 
 @contextlib.contextmanager
-def _raylet_without_agents(ground: Ground) -> Iterator[None]:
+def raylet_without_agents(ground: Ground) -> Iterator[None]:
     """While it holds, a raylet is started with stand-ins for its agents, which are said to listen already."""
     start, node_start = services.start_ray_process, services.start_raylet
 
@@ -239,8 +240,9 @@ def _raylet_without_agents(ground: Ground) -> Iterator[None]:
 class RayProcesses:
     """`vcray.actors.fleet.Processes` on Ray: our own, or the one at `address`."""
 
-    def __init__(self, address: str | None = None) -> None:
+    def __init__(self, address: str | None = None, actor: type[RayHost] = RayHost) -> None:
         self._address = address
+        self._actor_class = actor
         self._own: OwnRay | None = None
         self._link = _RayLink()
         self._pids: dict[str, int] = {}
@@ -261,7 +263,7 @@ class RayProcesses:
     async def begin(self, hosts: Sequence[str]) -> None:
         await self._blocking(self._join, len(hosts))
         take_signals_back()
-        make = ray.remote(RayHost)
+        make = ray.remote(self._actor_class)
         self._link.actors = {
             name: make.options(
                 name=name,
@@ -276,8 +278,16 @@ class RayProcesses:
         }
 
     async def open(self, opening: Opening) -> None:
-        actor = self._actor(opening.host)
-        await self._within(OPEN_S, actor.meet.remote(self._link.actors))
+        """A process that Ray is about to start again is waited for."""
+        actor, late = self._actor(opening.host), monotonic() + OPEN_S
+        while True:
+            try:
+                await self._within(OPEN_S, actor.meet.remote(self._link.actors))
+                break
+            except Lost:
+                if monotonic() > late or (self._own is not None and self._own.dead()):
+                    raise
+                await asyncio.sleep(WATCH_S)
         await self._within(OPEN_S, actor.open.remote(opening))
 
     async def close(self, host: str) -> None:
@@ -326,9 +336,14 @@ class RayProcesses:
 
     def _join(self, hosts: int) -> None:
         address = self._address
+        if address is None or address.startswith(("127.", "localhost:")):
+            # else Ray swaps a loopback address for one that others can reach
+            ray_constants.ENABLE_RAY_CLUSTER = False
         if address is None:
             self._own = OwnRay(max(2, hosts))
             address = self._own.address
+        else:
+            require_listener(address)
         try:
             ray.init(
                 address,

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from vcray.actors.messages import (
     Changed,
+    Mark,
     Message,
     NodeChange,
     NodeChanges,
@@ -67,6 +68,9 @@ class RouterActor:
             case Synced(resource=resource):
                 for shard, handle in enumerate(self._shards):
                     await handle.send(Synced(resource, shard))
+            case Mark(name=name):
+                for shard, handle in enumerate(self._shards):
+                    await handle.send(Mark(name, shard))
             case _:
                 raise TypeError(type(message).__name__)
         return None
@@ -115,7 +119,7 @@ class ShardActor:
                     log.warning("object left out", kind=kind, name=key, why=why)
                 if delta:
                     await self._coordinator.send(Changed(Parcel(delta)))
-            case Synced():
+            case Synced() | Mark():
                 await self._coordinator.send(message)
             case _:
                 raise TypeError(type(message).__name__)
