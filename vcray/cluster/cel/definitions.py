@@ -16,6 +16,7 @@ from vcray.cluster.cel.program import Checker, CompileError, Program
 from vcray.cluster.cel.rewriting import names_of
 from vcray.cluster.cel.shapes import REQUEST_BYTES, UNKNOWN, Shape, shape_of
 from vcray.cluster.cel.syntax import tree_of
+from vcray.cluster.definitions.faults import shown
 
 RULE_LIMIT, DEFINITION_LIMIT = 10_000_000, 100_000_000
 _RULES = "x-kubernetes-validations"
@@ -128,8 +129,7 @@ class _Review:
         told: JsonObject = {"Rule": dig_str(entry, "rule"), "Message": dig_str(entry, "message")}
         told |= {"MessageExpression": dig_str(entry, "messageExpression"), "Reason": reason}
         told |= {"FieldPath": dig_str(entry, "fieldPath"), "OptionalOldSelf": optional}
-        shown = json.dumps(told, separators=(",", ":"), ensure_ascii=False)
-        self.found.append(f"{path}: Invalid value: {shown}: {why}")
+        self.found.append(f"{path}: Invalid value: {shown(told)}: {why}")
 
     def total(self) -> list[str]:
         """The faults of the definition as a whole: rules that are too costly together."""
