@@ -38,6 +38,9 @@ HOLDS = [
     "cel.bind(x, 3, x * x == 9) && jsonpatch.escapeKey('a/b~c') == 'a~1b~0c'",
     "duration('90m') > duration('1h') && timestamp('2024-01-02T00:00:00Z').getMonth() == 0",
     "authorizer.group('apps').resource('deployments').namespace('x').check('create').allowed()",
+    "{'a': 1, 'b': 2}.all(k, v, v > 0 && k != 'c') && !{'a': 1}.exists(k, v, v > 1)",
+    "[3, 4].transformList(i, v, v + i) == [3, 5] && [3, 4].transformList(i, v, i > 0, v) == [4]",
+    "[[1, 2], [3]].all(i, row, row.all(j, cell, cell > i + j - 1)) && [5].existsOne(i, v, v == 5 && i == 0)",
     "Object{spec: Object.spec{replicas: 1, __namespace__: 'x'}} == {'spec': {'replicas': 1, 'namespace': 'x'}}",
     "[JSONPatch{op: 'add', path: '/a', value: Object.b{c: 1}}] == [{'op': 'add', 'path': '/a', 'value': {'c': 1}}]",
 ]

@@ -59,6 +59,15 @@ def _intersects(a: list[object], b: list[object]) -> bool:
     return any(_index(a, item) >= 0 for item in b)
 
 
+def _keys(value: object) -> list[object]:
+    """The keys of a map, the indices of a list: what a macro with two variables runs over."""
+    if isinstance(value, dict):
+        return list(value)
+    if isinstance(value, list):
+        return list(range(len(value)))
+    raise ValueError("no such overload")
+
+
 FUNCTIONS: tuple[Function, ...] = (
     *(member("isSorted", f"list<{kind}>", "bool", _sorted) for kind in _ORDERED),
     *(member("sum", f"list<{kind}>", kind, _sum) for kind in _SUMMABLE),
@@ -66,6 +75,7 @@ FUNCTIONS: tuple[Function, ...] = (
     *(member("max", f"list<{kind}>", kind, _greatest) for kind in _ORDERED),
     member("indexOf", "list<dyn> dyn", "int", _index),
     member("lastIndexOf", "list<dyn> dyn", "int", _last_index),
+    plain("keys__", "dyn", "list<dyn>", _keys),
     plain("sets.contains", "list<dyn> list<dyn>", "bool", _contains),
     plain("sets.equivalent", "list<dyn> list<dyn>", "bool", _equivalent),
     plain("sets.intersects", "list<dyn> list<dyn>", "bool", _intersects),

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from vcray.cluster.cel.comprehensions import WORTH, arguments, closing, one_variable
+
 _TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\n]*)
     |(?P<string>(?:[rR]?[bB]?|[bB][rR])(?:'''(?s:.*?)'''|\"\"\"(?s:.*?)\"\"\"|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"))
@@ -31,12 +33,12 @@ def tokens_of(expression: str) -> list[str]:
 @lru_cache(maxsize=1024)
 def rewritten(expression: str, optional_old: bool = False) -> str:
     """The expression in plain CEL; `optional_old` says that `oldSelf` is an optional (a list of at most one for us)."""
-    if not optional_old and not _WORTH.search(expression):
+    if not optional_old and not _WORTH.search(expression) and not WORTH.search(expression):
         return expression
     tokens = [token for token in tokens_of(expression) if not token.isspace() and not token.startswith("//")]
     if optional_old:
         tokens = _with_optional_old(tokens)
-    return " ".join(_bound(_answered(_without_types(tokens))))
+    return " ".join(one_variable(_bound(_answered(_without_types(tokens)))))
 
 
 def names_of(expression: str) -> frozenset[str]:
@@ -68,16 +70,6 @@ def _with_optional_old(tokens: list[str]) -> list[str]:
         bare = token == "oldSelf" and (not out or out[-1] != ".")
         out += ["oldSelf", "[", "?", "0", "]"] if bare else [token]
     return out
-
-
-def _closing(tokens: list[str], opening: int) -> int:
-    """The index of the bracket that closes the one at `opening`; the end if none does."""
-    depth = 0
-    for index in range(opening, len(tokens)):
-        depth += (tokens[index] in _OPEN) - (tokens[index] in _CLOSE)
-        if depth == 0:
-            return index
-    return len(tokens) - 1
 
 
 def _type_end(tokens: list[str], index: int) -> int:
@@ -127,7 +119,7 @@ def _answered(tokens: list[str]) -> list[str]:
         named = out[index] == "named" and out[max(index - 2, 0) : index] == ["format", "."]
         checked = out[index] == "validate" and index > 0 and out[index - 1] == "."
         if (named or checked) and index + 1 < len(out) and out[index + 1] == "(":
-            end = _closing(out, index + 1) + 1
+            end = closing(out, index + 1) + 1
             out[end:end] = ["[", "?", "0", "]"]
         index += 1
     return out
@@ -137,26 +129,14 @@ def _bound(tokens: list[str]) -> list[str]:
     """`cel.bind(name, value, body)` as `[value].map(name, body)[0]`."""
     for index in range(len(tokens) - 3):
         if tokens[index : index + 4] == ["cel", ".", "bind", "("]:
-            end = _closing(tokens, index + 3)
-            parts = _arguments(tokens[index + 4 : end])
+            end = closing(tokens, index + 3)
+            parts = arguments(tokens[index + 4 : end])
             if len(parts) != 3:
                 return tokens
             name, value, body = parts
             put = ["[", *value, "]", ".", "map", "(", *name, ",", *body, ")", "[", "0", "]"]
             return _bound([*tokens[:index], *put, *tokens[end + 1 :]])
     return tokens
-
-
-def _arguments(tokens: list[str]) -> list[list[str]]:
-    parts: list[list[str]] = [[]]
-    depth = 0
-    for token in tokens:
-        depth += (token in _OPEN) - (token in _CLOSE)
-        if token == "," and depth == 0:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return parts
 
 
 # -- names of fields --------------------------------------------------------------------------------------------------
