@@ -1,7 +1,7 @@
 """A stand-in for kube-scheduler: pods of `default-scheduler` go to the emptiest node that can take them.
 
-It knows node selectors, taints, cordons and what pods ask for, nothing more; it is for servers on which no scheduler of
-vcray runs. Gangs, queues and everything else are Volcano's business.
+It knows node selectors, taints, cordons and what pods ask for, whoever bound them, nothing more. Gangs, queues and everything
+else are the business of the scheduler that pods name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class DefaultScheduler(Controller):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared, workers=1)
         self.nodes = shared.objects(NODES)
-        self._placed: dict[str, tuple[str, Amounts]] = {}
+        self._there: dict[str, set[str]] = {}
+        self._asked: dict[str, Amounts] = {}
         self._waiting: set[str] = set()
         self.nodes.on_change(lambda old, new: self._again())
         shared.pods.on_change(self._pod_changed)
@@ -44,9 +45,13 @@ class DefaultScheduler(Controller):
         key = f"{pod.metadata.namespace}/{pod.metadata.name}"
         if new is None or new.finished:
             self._waiting.discard(key)
-            if self._placed.pop(key, None) is not None:
+            self._asked.pop(key, None)
+            self._there.get(pod.spec.node_name, set()).discard(key)
+            if pod.spec.node_name:
                 self._again()
-        elif not new.spec.node_name and new.spec.scheduler_name == SCHEDULER:
+        elif new.spec.node_name:
+            self._there.setdefault(new.spec.node_name, set()).add(key)
+        elif new.spec.scheduler_name == SCHEDULER:
             self.queue.add(key)
 
     async def reconcile(self, key: str) -> float | None:
@@ -59,8 +64,7 @@ class DefaultScheduler(Controller):
             pod = await self.client.get(PODS, namespace, name)
             if dig(pod, "spec", "schedulingGates"):
                 return None
-            asked = _requests(pod)
-            node = self._choose(pod, asked)
+            node = await self._choose(pod)
             if node is None:
                 await self._wait(key, pod)
                 return None
@@ -68,7 +72,7 @@ class DefaultScheduler(Controller):
         except (NotFound, Conflict):
             return None
         self._waiting.discard(key)
-        self._placed[key] = (node, asked)
+        self._there.setdefault(node, set()).add(key)
         await self.tell(pod, NORMAL, "Scheduled", f"Successfully assigned {key} to {node}")
         return None
 
@@ -88,19 +92,30 @@ class DefaultScheduler(Controller):
         await self.client.patch(PODS, *split(key), patch, PatchType.STRATEGIC, "status")
         await self.tell(pod, WARNING, "FailedScheduling", message)
 
-    def _choose(self, pod: JsonObject, asked: Amounts) -> str | None:
-        used: dict[str, Amounts] = {}
-        for holder, amounts in self._placed.values():
-            total = used.setdefault(holder, {})
-            for resource, amount in amounts.items():
+    async def _choose(self, pod: JsonObject) -> str | None:
+        """The node with the fewest pods of those that can take this one."""
+        asked = _requests(pod)
+        crowds = sorted((len(self._there.get(name, ())), name) for name in self.nodes.objects)
+        for _, name in crowds:
+            node = self.nodes.objects.get(name)
+            if node is None or not _takes(node, pod) or not _has_room(node, asked, {}):
+                continue
+            if _has_room(node, asked, await self._taken(name)):
+                return name
+        return None
+
+    async def _taken(self, node: str) -> Amounts:
+        """What the pods of a node ask for; each is read once."""
+        total: Amounts = {}
+        for key in list(self._there.get(node, ())):
+            if key not in self._asked:
+                try:
+                    self._asked[key] = _requests(await self.client.get(PODS, *split(key)))
+                except NotFound:
+                    continue
+            for resource, amount in self._asked[key].items():
                 total[resource] = total.get(resource, 0) + amount
-        best: tuple[int, str] | None = None
-        for name, node in self.nodes.objects.items():
-            taken = used.get(name, {})
-            if _takes(node, pod) and _has_room(node, asked, taken):
-                rank = (taken.get("pods", 0), name)
-                best = rank if best is None or rank < best else best
-        return best[1] if best is not None else None
+        return total
 
 
 def _requests(pod: JsonObject) -> Amounts:
