@@ -72,7 +72,8 @@ class Embedded:
 
     async def start_workloads(self) -> None:
         """The controllers of Kubernetes' own workloads."""
-        workloads = Workloads(self._server.transport, certificate_authority=self._server.ca.decode())
+        authority = self._server.ca.decode()
+        workloads = Workloads(self._server.transport, certificate_authority=authority, default_scheduler=True)
         await workloads.start()
         self._stack.push_async_callback(workloads.stop)
 
