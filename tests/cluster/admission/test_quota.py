@@ -209,6 +209,18 @@ def test_changed_limits_are_taken_up(cluster: Cluster) -> None:
     assert status == {"hard": {"pods": "2", "services": "3"}, "used": {"pods": "0", "services": "0"}}
 
 
+def test_a_status_that_somebody_else_wrote_is_put_right(cluster: Cluster) -> None:
+    cluster.quota({"pods": "1"})
+    quota = cluster.store.read(RESOURCEQUOTAS, "default", "q").decode()
+    quota["status"] = {"hard": {"pods": "9"}}
+
+    cluster.store.update(RESOURCEQUOTAS, "default", "q", quota, Write(subresource="status"))
+    cluster.settle()
+
+    status = cluster.store.read(RESOURCEQUOTAS, "default", "q").decode()["status"]
+    assert status == {"hard": {"pods": "1"}, "used": {"pods": "0"}}
+
+
 def test_init_containers_count_by_their_peak(cluster: Cluster) -> None:
     cluster.quota({"requests.cpu": "9"})
     init = [{"name": "i", "image": "i", "resources": {"requests": {"cpu": "2"}}}]

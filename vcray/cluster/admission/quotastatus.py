@@ -116,8 +116,13 @@ def _equal(a: Amounts, b: Amounts) -> bool:
 
 
 def _limits_changed(event: StoredEvent) -> bool:
+    """Whether the limits are others than before, or than those in the status, whoever wrote it."""
+    quota = event.record.decode()
     before = event.previous.decode() if event.previous is not None else {}
-    return dig(before, "spec") != dig(event.record.decode(), "spec")
+    told = amounts_of(dig(quota, "status", "hard"))
+    return dig(before, "spec") != dig(quota, "spec") or not _equal(
+        told, amounts_of(dig(quota, "spec", "hard"))
+    )
 
 
 def _frees(event: StoredEvent) -> bool:
