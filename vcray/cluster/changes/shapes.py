@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from json.encoder import encode_basestring
 
 from vcray.api.jsonview import dig_list, dig_object, dig_str
 from vcray.api.meta import JsonObject, JsonValue
@@ -160,6 +161,10 @@ def kind_shape(api_version: str, kind: str, schema: JsonObject | None) -> Shape:
 
 def canonical(value: JsonValue) -> str:
     """JSON text that is equal for equal values."""
+    if value.__class__ is str:
+        return encode_basestring(value)
+    if value.__class__ is list and len(value) == 1 and value[0].__class__ is str:
+        return f"[{encode_basestring(value[0])}]"
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -175,7 +180,7 @@ def entry_step(item: JsonValue, shape: Shape) -> str:
         key = shape.keys[0]
         value = item.get(key)
         if value.__class__ is str:
-            return f'k:{{"{key}":{json.dumps(value, ensure_ascii=False)}}}'
+            return f'k:{{"{key}":{encode_basestring(value)}}}'
     named: JsonObject = {}
     for key in shape.keys:
         value = item[key] if key in item else shape.key_default(key)
