@@ -15,6 +15,7 @@ from vcray.cluster.kinds.data import kinds_data, type_name
 from vcray.cluster.kinds.decoding import struct_reader
 from vcray.cluster.kinds.faults import Faults
 from vcray.cluster.objects.record import section, text
+from vcray.cluster.objects.review import User
 
 _UID_LABEL, _NAME_LABEL = "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"
 _OLD_UID_LABEL, _OLD_NAME_LABEL = "controller-uid", "job-name"
@@ -43,6 +44,18 @@ def prepare_changed(resource: str, old: JsonObject, obj: JsonObject) -> None:
     step = _CHANGED.get(resource)
     if step is not None:
         step(old, obj)
+
+
+def sign_for(request: JsonObject, user: User) -> None:
+    """Note in a new certificate request who asks, in place."""
+    spec = section(request, "spec")
+    spec["username"], spec["groups"] = user.name, list(user.groups)
+    for field in ("uid", "extra"):
+        spec.pop(field, None)
+    if user.uid:
+        spec["uid"] = user.uid
+    if user.extra:
+        spec["extra"] = {key: list(values) for key, values in user.extra.items()}
 
 
 def empty_status(api_version: str, kind: str) -> JsonObject | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from vcray.api.formats import aggregate
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import Resource
 from vcray.kube.errors import (
@@ -79,7 +80,7 @@ def namespace_ends(resource: Resource, name: str, namespace: str) -> Forbidden:
 def invalid(resource: Resource, name: str, causes: Sequence[str]) -> Invalid:
     """422 with one or several field errors, each a sentence that opens with its field's path."""
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    told = causes[0] if len(causes) == 1 else f"[{', '.join(causes)}]"
+    told = aggregate(causes)
     details = _details(resource, name, resource.kind)
     found: list[JsonValue] = [cause for cause in map(_cause, causes) if cause is not None]
     if found:

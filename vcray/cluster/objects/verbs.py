@@ -86,7 +86,7 @@ class Verbs:
             track_update(kind, None, obj, write.manager, "", self._now())
         else:
             write_owners(obj, owners)
-        obj = self._admission.shape_new(kind, obj, self._clock.now())
+        obj = self._admission.shape_new(kind, obj, self._clock.now(), write)
         changed = yield from self.mutated(self._review(CREATE, resource, None, obj, write))
         if changed is not None:
             obj = self._admission.shape_changed(kind, obj, self._admission.read(kind, changed))

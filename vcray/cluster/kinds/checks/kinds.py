@@ -62,7 +62,7 @@ def validate_new(resource: Resource, obj: JsonObject) -> list[str]:
     check = _CHECKS.get(resource.full_name)
     if check is not None:
         errors += check(obj)
-    return list(dict.fromkeys(errors))
+    return errors
 
 
 def _shows_labels_of_pods(job: JsonObject) -> bool:
@@ -79,7 +79,7 @@ def validate_changed(resource: Resource, old: JsonObject, obj: JsonObject) -> li
     check = _CHECKS.get(resource.full_name)
     if check is not None and _content(old) != _content(obj):
         errors += check(obj)
-    return list(dict.fromkeys(errors))
+    return errors
 
 
 def _content(obj: JsonObject) -> JsonObject:
