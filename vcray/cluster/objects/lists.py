@@ -18,6 +18,8 @@ TOO_OLD = (
     "You can start a new list without the continue parameter."
 )
 
+UNKNOWN = -1
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -33,7 +35,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """One page of a list: records, the version they were read at, the token of the next page (empty at the end)."""
+    """One page of a list: records, the version they were read at, the token of the next page (empty at the end).
+
+    `remaining` counts what is behind the page; `UNKNOWN` where a selector chose, as a real server tells it.
+    """
 
     records: list[Record]
     version: int
@@ -54,7 +59,8 @@ def page(storage: Storage, kind: Kind, asked: Selection) -> ListPage:
     except Gone as error:
         raise Gone(TOO_OLD if asked.token else error.message) from error
     token = make_token(version, records[-1].key) if remaining else ""
-    return ListPage(records, version, token, remaining)
+    chosen = bool(asked.labels or asked.fields)
+    return ListPage(records, version, token, UNKNOWN if chosen and remaining else remaining)
 
 
 _FORM = "meta.k8s.io/v1"
