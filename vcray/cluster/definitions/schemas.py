@@ -13,6 +13,8 @@ from vcray.cluster.schema.validation import validate
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _UNKNOWN = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+_UNKNOWN_SET = frozenset(_UNKNOWN)
+_JUNCTORS = frozenset(("allOf", "oneOf", "anyOf", "not"))
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _RESOURCE_FIELDS = ("metadata", "kind", "apiVersion")
 
@@ -24,6 +26,11 @@ class _Place:
     root: bool = False
     meta: bool = False
     no_default: str = ""
+
+    @property
+    def inside(self) -> _Place:
+        """The same below: no longer the root."""
+        return replace(self, root=False) if self.root else self
 
 
 def schema_faults(schema: JsonObject, path: str) -> list[str]:
@@ -75,7 +82,8 @@ def _misfits(value: JsonValue, schema: JsonObject, path: str) -> list[str]:
 
 def _check(schema: JsonObject, path: str, place: _Place, faults: Faults) -> None:
     _keywords(schema, path, place, faults)
-    _junctors(schema, path, place, faults)
+    if not _JUNCTORS.isdisjoint(schema):
+        _junctors(schema, path, place.inside, faults)
     properties, extra = dig_object(schema, "properties"), schema.get("additionalProperties")
     if properties and extra is not None and extra is not True:
         faults.forbidden(
@@ -89,15 +97,16 @@ def _check(schema: JsonObject, path: str, place: _Place, faults: Faults) -> None
             _check(field, f"{path}.properties[{name}]", _below(schema, place, name), faults)
     items = schema.get("items")
     if isinstance(items, dict):
-        _check(items, f"{path}.items", replace(place, root=False), faults)
-    _map_type(schema, path, faults)
-    _list_type(schema, path, faults)
-    _rules(schema, path, faults)
+        _check(items, f"{path}.items", place.inside, faults)
+    if any(key.startswith("x-kubernetes-") for key in schema):
+        _map_type(schema, path, faults)
+        _list_type(schema, path, faults)
+        _rules(schema, path, faults)
 
 
 def _below(schema: JsonObject, place: _Place, name: str) -> _Place:
     if not (place.root or _embedded(schema)) or name not in _RESOURCE_FIELDS:
-        return replace(place, root=False)
+        return place.inside
     return _Place(meta=True, no_default=f"in top-level {name}" if place.root else place.no_default)
 
 
@@ -107,9 +116,10 @@ def _keywords(schema: JsonObject, path: str, place: _Place, faults: Faults) -> N
         faults.unsupported(f"{path}.type", kind, TYPES)
     if place.no_default and schema.get("default") is not None:
         faults.forbidden(f"{path}.default", f"must not be set {place.no_default}")
-    for name in _UNKNOWN:
-        if schema.get(name):
-            faults.forbidden(f"{path}.{name}", f"{name} is not supported")
+    if not _UNKNOWN_SET.isdisjoint(schema):
+        for name in _UNKNOWN:
+            if schema.get(name):
+                faults.forbidden(f"{path}.{name}", f"{name} is not supported")
     if kind == "null":
         faults.forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative")
     if isinstance(schema.get("items"), list):
@@ -123,8 +133,7 @@ def _keywords(schema: JsonObject, path: str, place: _Place, faults: Faults) -> N
         faults.invalid(f"{path}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined")
 
 
-def _junctors(schema: JsonObject, path: str, place: _Place, faults: Faults) -> None:
-    inside = replace(place, root=False)
+def _junctors(schema: JsonObject, path: str, inside: _Place, faults: Faults) -> None:
     for name in ("allOf", "oneOf", "anyOf"):
         for index, clause in enumerate(dig_list(schema, name)):
             if isinstance(clause, dict):

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from enum import Enum
 
-from vcray.api.jsonview import dig_list, dig_object, dig_str
+from vcray.api.jsonview import dig_list, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.definitions.faults import Faults
 from vcray.cluster.schema.patterns import compiled
 
 _INT_OR_STRING: list[JsonValue] = [{"type": "integer"}, {"type": "string"}]
 _JUNCTORS = ("anyOf", "allOf", "oneOf")
+_HOLDERS = frozenset((*_JUNCTORS, "not"))
 _EMPTY_INSIDE = ("type", "title", "description", "x-kubernetes-list-map-keys", "x-kubernetes-validations")
 _ABSENT_INSIDE = ("default", "x-kubernetes-list-type", "x-kubernetes-map-type")
 _FALSE_INSIDE = (
@@ -43,6 +44,8 @@ def structural_faults(schema: JsonObject, path: str) -> list[str]:
 
 def _clauses(schema: JsonObject, path: str) -> list[tuple[str, JsonObject, str]]:
     """The schemas under junctors: the junctor, the clause, its path."""
+    if _HOLDERS.isdisjoint(schema):
+        return []
     found = [
         (name, clause, f"{path}.{name}[{index}]")
         for name in _JUNCTORS
@@ -54,9 +57,10 @@ def _clauses(schema: JsonObject, path: str) -> list[tuple[str, JsonObject, str]]
 
 
 def _properties(schema: JsonObject) -> dict[str, JsonObject]:
-    return {
-        name: field for name, field in dig_object(schema, "properties").items() if isinstance(field, dict)
-    }
+    found = schema.get("properties")
+    if not isinstance(found, dict):
+        return {}
+    return {name: field for name, field in found.items() if isinstance(field, dict)}
 
 
 def _invariants(schema: JsonObject, level: Level, path: str, faults: Faults) -> None:

@@ -47,6 +47,7 @@ class Publisher:
         self._seen = -1
         self._groups: dict[str, list[Kind]] = {}
         self._v3: dict[str, tuple[list[Kind], Document]] = {}
+        self._hashes: dict[str, tuple[list[Kind], str]] = {}
         self._v2: Document | None = None
         self._v2_built_in: tuple[JsonObject, JsonObject] | None = None
 
@@ -116,13 +117,20 @@ class Publisher:
     def _fingerprint(self, path: str) -> str:
         """A hash that changes when the document does, without building it: of the data file, or of the schemas."""
         kinds = self._groups[path]
-        parts: list[object] = [kinds_data().kubernetes, path]
-        parts += [
-            (kind.resource.kind, kind.resource.subresources, kind.schema, repr(kind.version))
-            for kind in kinds
-            if kind.custom
-        ]
-        return _hash(msgspec.json.encode(parts))
+        present = self._hashes.get(path)
+        if present is None or present[0] != kinds:
+            present = self._hashes[path] = (kinds, _fingerprint(path, kinds))
+        return present[1]
+
+
+def _fingerprint(path: str, kinds: list[Kind]) -> str:
+    parts: list[object] = [kinds_data().kubernetes, path]
+    parts += [
+        (kind.resource.kind, kind.resource.subresources, kind.schema, repr(kind.version))
+        for kind in kinds
+        if kind.custom
+    ]
+    return _hash(msgspec.json.encode(parts))
 
 
 def _paths(kinds: list[Kind], v3: bool) -> JsonObject:
