@@ -8,7 +8,7 @@ from types import FrameType
 
 import pytest
 
-from vcray.bench.cluster import run_cluster
+from vcray.bench.cluster import Sizes, run_cluster
 
 
 def calls(nodes: int, pods: int) -> int:
@@ -22,7 +22,7 @@ def calls(nodes: int, pods: int) -> int:
     gc.disable()
     sys.setprofile(see)
     try:
-        run_cluster(nodes, pods, 1)
+        run_cluster(Sizes(nodes, pods, 1))
     finally:
         sys.setprofile(None)
         gc.enable()
@@ -49,7 +49,7 @@ def test_calls_of_a_pod_do_not_depend_on_the_number_of_nodes() -> None:
 
 @pytest.mark.bench
 def test_every_step_does_what_it_says() -> None:
-    steps = run_cluster(3, 20, 4)
+    steps = run_cluster(Sizes(3, 20, 4, jobs=2, gang=3))
 
     assert [(step.name, step.count) for step in steps] == [
         ("nodes registered", 3),
@@ -58,5 +58,6 @@ def test_every_step_does_what_it_says() -> None:
         ("pods Running", 20),
         ("created, bound, Running", 20),
         ("events to 4 watchers", 80),
+        ("pods of vcjobs of 3 Running", 6),
     ]
     assert all(step.per_s > 0 and step.rss_mib > 0 for step in steps)

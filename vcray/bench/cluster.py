@@ -1,8 +1,9 @@
 """`vcray bench cluster`: what the embedded cluster takes a second, step by step, in one process.
 
 Nodes are registered, pods created, bound in turn by a binder that decides nothing, and brought to Running by the simulated
-kubelets, all through the transport that the parts of `vcray up` use; then the same again at once, as a steady stream. Every
-step tells the wall time, the rate and the resident memory after it.
+kubelets, all through the transport that the parts of `vcray up` use; then the same again at once, as a steady stream. On wish
+Volcano's jobs come last, from their submission until all of their pods run, by the scheduler and controllers on the local
+runtime. Every step tells the wall time, the rate and the resident memory after it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vcray.api.meta import JsonObject
-from vcray.api.resources import NAMESPACES, PODS
+from vcray.api.resources import JOBS, NAMESPACES, PODS
 from vcray.cluster.kubelet import Fleet, FleetOptions
 from vcray.cluster.objects.store import Store
 from vcray.cluster.server.inprocess import InProcessTransport
@@ -44,25 +45,37 @@ class Step:
     rss_mib: float
 
 
-def run_cluster(
-    nodes: int, pods: int, watchers: int, note: Callable[[Step], None] | None = None
-) -> list[Step]:
-    """Measure all steps; `note` hears of each as it ends. ValueError when a size is below 1."""
-    if min(nodes, pods, watchers) < 1:
-        raise ValueError("nodes, pods and watchers must be at least 1")
-    return asyncio.run(_Bench(nodes, pods, watchers, note or (lambda _: None)).run())
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is measured. `jobs` of Volcano's have `gang` pods each; none by default."""
+
+    nodes: int
+    pods: int
+    watchers: int = 100
+    jobs: int = 0
+    gang: int = 8
+
+
+def run_cluster(sizes: Sizes, note: Callable[[Step], None] | None = None) -> list[Step]:
+    """Measure all steps; `note` hears of each as it ends. ValueError when a size is below 1, or below 0 for jobs."""
+    if min(sizes.nodes, sizes.pods, sizes.watchers, sizes.gang) < 1 or sizes.jobs < 0:
+        raise ValueError("nodes, pods, watchers and gang must be at least 1")
+    return asyncio.run(_Bench(sizes, note or (lambda _: None)).run())
 
 
 class _Bench:
-    def __init__(self, nodes: int, pods: int, watchers: int, note: Callable[[Step], None]) -> None:
-        self._nodes, self._pods, self._watchers = nodes, pods, watchers
+    def __init__(self, sizes: Sizes, note: Callable[[Step], None]) -> None:
+        self._sizes = sizes
+        self._nodes, self._pods, self._watchers = sizes.nodes, sizes.pods, sizes.watchers
         self._note = note
         self._steps: list[Step] = []
         self._store = Store()
         self._transport = InProcessTransport(self._store)
         self._client = KubeClient(self._transport, "bench")
         self._fleet = Fleet(
-            InProcessTransport(self._store), nodes, options=FleetOptions(start_s=0.0, lease_period_s=0.0)
+            InProcessTransport(self._store),
+            self._nodes,
+            options=FleetOptions(start_s=0.0, lease_period_s=0.0),
         )
 
     async def run(self) -> list[Step]:
@@ -75,6 +88,8 @@ class _Bench:
             extra = min(self._pods, _STREAM)
             await self._timed("created, bound, Running", extra, lambda: self._stream(extra))
             await self._timed(f"events to {self._watchers} watchers", 0, self._fan_out)
+            if self._sizes.jobs:
+                await self._with_control_plane()
         finally:
             await self._fleet.stop()
             await self._transport.close()
@@ -118,6 +133,41 @@ class _Bench:
         before = self._fleet.statistics().writes
         await _each(count, one)
         await self._running(before + count)
+
+    async def _with_control_plane(self) -> None:
+        from vcray.app import ControlPlane
+        from vcray.config.settings import Settings
+
+        plane = ControlPlane(InProcessTransport(self._store), Settings(admission=False, metrics_port=-1))
+        await plane.start()
+        try:
+            pods = self._sizes.jobs * self._sizes.gang
+            name = f"pods of vcjobs of {self._sizes.gang} Running"
+            await self._timed(name, pods, lambda: self._run_jobs(pods))
+        finally:
+            await plane.stop()
+
+    async def _run_jobs(self, pods: int) -> None:
+        before = self._fleet.pods.writes
+        await _each(self._sizes.jobs, self._submit)
+        await self._running(before + pods)
+
+    async def _submit(self, number: int) -> None:
+        size = self._sizes.gang
+        pod: JsonObject = {**_SPEC, "schedulerName": "volcano"}
+        task: JsonObject = {
+            "name": "worker",
+            "replicas": size,
+            "minAvailable": size,
+            "template": {"spec": pod},
+        }
+        spec: JsonObject = {
+            "schedulerName": "volcano",
+            "queue": "default",
+            "minAvailable": size,
+            "tasks": [task],
+        }
+        await self._client.create(JOBS, NAMESPACE, {"metadata": {"name": f"job-{number}"}, "spec": spec})
 
     async def _fan_out(self) -> int:
         """Pods that change, heard by many watchers; counts the lines that arrive."""

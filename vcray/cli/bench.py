@@ -65,25 +65,30 @@ def allocate(nodes: int, pods: int, gang: int, shapes: int, only_json: bool) -> 
 @click.option(
     "--watchers", type=click.IntRange(1), default=100, show_default=True, help="Watches of the last step."
 )
+@click.option(
+    "--jobs", type=click.IntRange(0), default=0, show_default=True, help="vcjobs, scheduled as gangs."
+)
+@click.option("--gang", type=click.IntRange(1), default=8, show_default=True, help="Pods of each vcjob.")
 @click.option("--json", "only_json", is_flag=True, help="Print the JSON line only.")
-def cluster(nodes: int, pods: int, watchers: int, only_json: bool) -> None:
+def cluster(nodes: int, pods: int, watchers: int, jobs: int, gang: int, only_json: bool) -> None:
     """Measure the embedded cluster: nodes, pods created, bound and Running, watches, memory.
 
     All runs in this process; the binder decides nothing and the kubelets start containers at once. The last line is one
     JSON object.
 
     \b
-    Example:
+    Examples:
       vcray bench cluster --nodes 10000 --pods 100000
+      vcray bench cluster --nodes 1000 --pods 1000 --jobs 100 --gang 8
     """
-    from vcray.bench.cluster import Step, run_cluster
+    from vcray.bench.cluster import Sizes, Step, run_cluster
     from vcray.cli.output import print_table
 
     def tell(step: Step) -> None:
         if not only_json:
             click.echo(f"{step.name}: {step.per_s:,.0f} a second", err=True)
 
-    steps = run_cluster(nodes, pods, watchers, tell)
+    steps = run_cluster(Sizes(nodes, pods, watchers, jobs, gang), tell)
     if not only_json:
         rows = [
             [s.name, f"{s.count:,}", f"{s.seconds:,}", f"{s.per_s:,}", f"{s.cpu_s:,}", f"{s.rss_mib:,}"]
