@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import secrets
+import ssl
+import time
+import urllib.request
 from typing import Any
 
 import pytest
@@ -319,3 +322,21 @@ def test_published_types_have_a_real_servers_fields(client: Client, path: str) -
                 "default",
                 "description",
             }
+
+
+def test_a_watch_ends_with_its_kind(client: Client, group: str) -> None:
+    install(client, [definition(group)])
+    collection = f"/apis/{group}/v1/widgets"
+    client.create(collection, {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "w"}})
+    version_now = client.get(collection)["metadata"]["resourceVersion"]
+    watch = f"{client.url}{collection}?watch=1&timeoutSeconds=60&resourceVersion={version_now}"
+    request = urllib.request.Request(watch, headers={"Authorization": f"Bearer {client.token}"})
+    context = ssl.create_default_context(cafile=str(client.certificate_authority))
+
+    began = time.monotonic()
+    with urllib.request.urlopen(request, timeout=40, context=context) as answer:
+        client.delete(f"{DEFINITIONS}/widgets.{group}")
+        lines = answer.read().splitlines()
+
+    assert time.monotonic() - began < 30
+    assert [json.loads(line)["type"] for line in lines] == ["DELETED"]
