@@ -26,8 +26,8 @@ CONNECT_S: Final = 5.0
 AGENTS: Final = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
 
 _STAND_IN = """#!/bin/sh
-# Stands in for an agent of Ray; ends with its raylet.
-while kill -0 $PPID 2>/dev/null; do sleep 1; done
+# Stands in for an agent of Ray; ends with its raylet, and with this file.
+while kill -0 $PPID 2>/dev/null && [ -e "$0" ]; do sleep 1; done
 """
 
 
