@@ -1,15 +1,17 @@
 """`vcray up` and `vcray down`: a cluster that serves, says so, and leaves nothing behind however it ends."""
 
 import os
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.cli.up_process import Up, eventually, listening, refused, running
+from tests.cli.up_process import Up, descendants, eventually, listening, refused, running
 from vcray.cli.runtime_folder import RuntimeFolder
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -43,6 +45,32 @@ def test_a_gang_runs_and_completes_and_sigterm_leaves_nothing_behind(tmp_path):
     assert not listening(up.port)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["errors"]
     assert up.errors.read_text() == ""
+
+
+@pytest.mark.timeout(400)
+def test_on_ray_a_gang_runs_and_down_leaves_no_process_port_or_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", short := tempfile.mkdtemp(prefix="vcray-t-"))
+    try:
+        with Up(tmp_path, "--nodes", "1", "--layout", "small") as up:
+            up.ask(JOBS, GANG)
+            pods = "/api/v1/namespaces/default/pods"
+            eventually(
+                lambda: [pod["status"]["phase"] for pod in up.ask(pods)["items"]] == ["Running"] * 3,
+                "three running pods",
+                120,
+            )
+            family = descendants(up.process.pid)
+
+            assert up.command("down").returncode == 0
+            assert up.process.wait(60) == 0
+
+        assert len(family) > 2
+        assert [pid for pid in family if running(pid)] == []
+        assert not listening(up.port)
+        assert os.listdir(short) == []
+        assert not (tmp_path / "vcray").exists()
+    finally:
+        shutil.rmtree(short, ignore_errors=True)
 
 
 def test_down_stops_it_and_says_so_when_nothing_runs(tmp_path):

@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 
-START_S = 120
+START_S = 240
 READY = re.compile(r"^vcray: cluster '(\S+)' is ready: https://127\.0\.0\.1:(\d+), ")
 
 
@@ -119,6 +119,19 @@ def running(pid):
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def descendants(pid):
+    """A process and all below it."""
+    found = [pid]
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{thread}/children") as file:
+                children = [int(each) for each in file.read().split()]
+        except OSError:
+            continue
+        found += [each for child in children for each in descendants(child)]
+    return found
 
 
 def eventually(true, what, seconds=60):

@@ -6,6 +6,9 @@ A server that collects by itself loses nothing: whoever comes second finds the o
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine, Sequence
+
+import msgspec
 
 from vcray.api.jsonview import dig_list, dig_objects, dig_str
 from vcray.api.meta import JsonObject
@@ -13,6 +16,9 @@ from vcray.kube.transport import JSON, Transport
 from vcray.sim.observer import Observers
 from vcray.sim.requestpath import Target
 from vcray.sim.traffic import NAMESPACES, Traffic
+
+AT_ONCE = 16
+"""Requests at a time: more would only wait, and some in vain."""
 
 MERGE = "application/merge-patch+json"
 FOREGROUND = "foregroundDeletion"
@@ -31,8 +37,7 @@ class Belongings:
         """One round; True when it did something."""
         due = [self._delete(target, uid) for uid, target in self._orphans()]
         due += [self._finish(uid) for uid in self._waiting()]
-        if due:
-            await asyncio.gather(*due)
+        await some_at_once(due)
         return bool(due)
 
     def _orphans(self) -> list[tuple[str, Target]]:
@@ -88,10 +93,19 @@ class Belongings:
             await patch_finalizers(self._transport, target, kept)
 
 
+async def some_at_once(work: Sequence[Coroutine[None, None, None]]) -> None:
+    """Do all of it, a few at a time."""
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(each: Coroutine[None, None, None]) -> None:
+        async with gate:
+            await each
+
+    await asyncio.gather(*map(one, work))
+
+
 async def patch_finalizers(transport: Transport, target: Target, kept: object) -> None:
     """Leave an object only these finalizers."""
-    import msgspec
-
     body = msgspec.json.encode({"metadata": {"finalizers": kept or None}})
     await transport.request("PATCH", target.path, None, body, MERGE)
 
@@ -102,7 +116,7 @@ async def remove_all(transport: Transport, traffic: Traffic) -> None:
     spaces = {each for each in targets if each.collection == NAMESPACES}
     named = {each.namespace for each in targets if each.namespace}
     for part in (targets - spaces, spaces):
-        await asyncio.gather(*(_remove(transport, each) for each in part))
+        await some_at_once([_remove(transport, each) for each in part])
     for name in named:
         await transport.request("DELETE", f"{NAMESPACES}/{name}/events")
     traffic.created.clear()

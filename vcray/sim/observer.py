@@ -34,6 +34,7 @@ class Observer:
         self.collection = collection
         self.position = 0
         self.objects: dict[str, JsonObject] = {}  # by uid
+        self._uids: dict[tuple[str, str], str] = {}
         self._transport = transport
         self._heard = heard
         self._task: asyncio.Task[None] | None = None
@@ -52,18 +53,22 @@ class Observer:
 
     def named(self, namespace: str, name: str) -> JsonObject | None:
         """The object of that name, if it is there."""
-        for obj in self.objects.values():
-            metadata = obj["metadata"]
-            if dig_str(metadata, "name") == name and dig_str(metadata, "namespace") == namespace:
-                return obj
-        return None
+        return self.objects.get(self._uids.get((namespace, name), ""))
+
+    def _keep(self, obj: JsonObject) -> None:
+        metadata = obj["metadata"]
+        uid = dig_str(metadata, "uid")
+        self.objects[uid] = obj
+        self._uids[dig_str(metadata, "namespace"), dig_str(metadata, "name")] = uid
 
     async def _list(self) -> str:
         answer = await self._transport.request("GET", self.collection)
         if not answer.ok:
             raise error_of("GET", self.collection, self._transport.address, answer)
         page: JsonObject = msgspec.json.decode(answer.body)
-        self.objects = {dig_str(obj, "metadata", "uid"): obj for obj in dig_objects(page, "items")}
+        self.objects.clear()
+        for obj in dig_objects(page, "items"):
+            self._keep(obj)
         self.position = max((self.position, *map(version_of, self.objects.values())))
         return dig_str(page, "metadata", "resourceVersion")
 
@@ -86,7 +91,7 @@ class Observer:
         if kind == "DELETED":
             self.objects.pop(uid, None)
         elif kind in ("ADDED", "MODIFIED"):
-            self.objects[uid] = obj
+            self._keep(obj)
         if kind != "BOOKMARK":
             self.position = max(self.position, version_of(obj))
             self._heard()
