@@ -340,3 +340,11 @@ def test_a_watch_ends_with_its_kind(client: Client, group: str) -> None:
 
     assert time.monotonic() - began < 30
     assert [json.loads(line)["type"] for line in lines] == ["DELETED"]
+
+
+def test_an_unknown_format_is_warned_of(client: Client, group: str) -> None:
+    made = definition(group, field({"type": "string", "format": "colour"}))
+
+    _, headers = client.raw("POST", DEFINITIONS, made)
+
+    assert headers["warning"] == '299 - "unrecognized format \\"colour\\""'
