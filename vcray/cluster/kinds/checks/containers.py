@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vcray.api.containerchecks import resource_problems
 from vcray.api.formats import (
     dns_label,
     duplicate,
     forbidden,
     invalid,
-    qualified_name,
     required,
     unknown,
     unsupported,
 )
 from vcray.api.jsonview import dig, dig_int, dig_list, dig_object, dig_objects, dig_str
-from vcray.api.meta import JsonObject, JsonValue
-from vcray.api.quantity import parse_quantity
+from vcray.api.meta import JsonObject
 from vcray.cluster.kinds.checks.words import named, not_negative, one_of, port, port_name, port_or_name
 
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
-_STANDARD = ("cpu", "memory", "ephemeral-storage")
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _FIELDS = (
     "metadata.name",
@@ -62,7 +60,7 @@ def container_faults(
             yield invalid(f"{path}.envFrom", "", "must specify one of: `configMapRef` or `secretRef`")
     yield from _mount_faults(dig_objects(container, "volumeMounts"), f"{path}.volumeMounts", volumes)
     yield from one_of(container, path, "imagePullPolicy", ("Always", "IfNotPresent", "Never"))
-    yield from resource_faults(dig_object(container, "resources"), f"{path}.resources")
+    yield from resource_problems(dig_object(container, "resources"), f"{path}.resources")
     if "securityContext" in container:
         yield from _security_faults(dig_object(container, "securityContext"), f"{path}.securityContext")
 
@@ -236,47 +234,6 @@ def _probe_faults(probe: JsonObject, path: str, kind: str) -> Iterator[str]:
     if probe.get("terminationGracePeriodSeconds") is not None and kind == "readinessProbe":
         why = "must not be set for readinessProbes"
         yield invalid(f"{path}.terminationGracePeriodSeconds", probe["terminationGracePeriodSeconds"], why)
-
-
-def resource_faults(resources: JsonObject, path: str) -> Iterator[str]:
-    """Limits and requests, and what they say of each other."""
-    limits, requests = dig_object(resources, "limits"), dig_object(resources, "requests")
-    for name, amount in limits.items():
-        yield from _amount_faults(name, amount, f"{path}.limits")
-    for name, amount in requests.items():
-        yield from _amount_faults(name, amount, f"{path}.requests")
-        limit = limits.get(name)
-        if limit is None:
-            if not _overcommits(name):
-                yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
-            continue
-        asked, most = parse_quantity(str(amount)), parse_quantity(str(limit))
-        if asked != most and not _overcommits(name):
-            yield invalid(f"{path}.requests", amount, f"must be equal to {name} limit of {limit}")
-        elif asked > most:
-            why = f"must be less than or equal to {name} limit of {limit}"
-            yield invalid(f"{path}.requests", amount, why)
-
-
-def _overcommits(name: str) -> bool:
-    return ("/" not in name or "kubernetes.io/" in name) and not name.startswith("hugepages-")
-
-
-def _amount_faults(name: str, amount: JsonValue, path: str) -> Iterator[str]:
-    here = f"{path}[{name}]"
-    if name not in _STANDARD and not name.startswith("hugepages-"):
-        wrong = list(named(name, here, qualified_name))
-        yield from wrong
-        if "/" not in name:
-            if not wrong:
-                yield invalid(here, name, "must be a standard resource type or fully qualified")
-            yield invalid(here, name, "must be a standard resource for containers")
-            return
-    nanos = parse_quantity(str(amount))
-    if nanos < 0:
-        yield invalid(here, str(amount), "must be greater than or equal to 0")
-    elif not _overcommits(name) and nanos % 10**9:
-        yield invalid(here, str(amount), "must be an integer")
 
 
 def _security_faults(context: JsonObject, path: str) -> Iterator[str]:
