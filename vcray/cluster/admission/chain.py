@@ -89,9 +89,9 @@ class Admission:
             complete(obj)
         return obj
 
-    def check_changed(self, kind: Kind, old: JsonObject, obj: JsonObject) -> None:
+    def check_changed(self, kind: Kind, old: JsonObject, obj: JsonObject, subresource: str = "") -> None:
         """Refuse a change that breaks the schema or the rules of the kind. Raises Invalid."""
-        if kind.resource == PODS:
+        if kind.resource == PODS and subresource not in ("ephemeralcontainers", "resize"):
             check_pod_update(old, obj)
         if kind.schema is not None:
             causes = validate(obj, kind.schema, old)

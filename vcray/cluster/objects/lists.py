@@ -14,9 +14,13 @@ from vcray.cluster.objects.storage import Storage
 from vcray.kube.errors import BadRequest, Gone
 
 TOO_OLD = (
-    "The provided continue parameter is too old to display a consistent list result. "
-    "You can start a new list without the continue parameter."
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
 )
+LATEST = -1
+"""The version of a token that goes on with whatever there is by now."""
 
 UNKNOWN = -1
 
@@ -46,18 +50,30 @@ class ListPage:
     remaining: int
 
 
+class TokenExpired(Gone):
+    """410 for a page token; `token` goes on with the present list instead."""
+
+    def __init__(self, message: str, token: str) -> None:
+        super().__init__(message)
+        self.token = token
+
+
 def page(storage: Storage, kind: Kind, asked: Selection) -> ListPage:
     """One page of objects in key order. Gone if the page token or version is too old, BadRequest if malformed."""
     version, after = asked.version or storage.version, None
     if asked.token:
         version, after = read_token(asked.token)
+        if version == LATEST:
+            version = storage.version
     test = record_test(kind, asked.labels, asked.fields)
     try:
         found = filter(test, storage.scan_at(kind.stored, version, asked.namespace, after))
         records = list(islice(found, asked.limit)) if asked.limit else list(found)
         remaining = sum(1 for _ in found) if asked.limit else 0
     except Gone as error:
-        raise Gone(TOO_OLD if asked.token else error.message) from error
+        if after is None:
+            raise
+        raise TokenExpired(TOO_OLD, make_token(LATEST, after)) from error
     token = make_token(version, records[-1].key) if remaining else ""
     chosen = bool(asked.labels or asked.fields)
     return ListPage(records, version, token, UNKNOWN if chosen and remaining else remaining)

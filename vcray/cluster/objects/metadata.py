@@ -26,6 +26,25 @@ SERVER_FIELDS = (
     "selfLink",
 )
 
+NEVER_UNCONDITIONAL = frozenset(
+    {
+        "csidrivers.storage.k8s.io",
+        "csinodes.storage.k8s.io",
+        "csistoragecapacities.storage.k8s.io",
+        "leases.coordination.k8s.io",
+        "mutatingadmissionpolicies.admissionregistration.k8s.io",
+        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "poddisruptionbudgets.policy",
+        "runtimeclasses.node.k8s.io",
+        "validatingadmissionpolicies.admissionregistration.k8s.io",
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+        "volumeattachments.storage.k8s.io",
+    }
+)
+"""Built-in resources whose replacement must say which version it replaces, as that of custom ones must."""
+
 
 class Identities:
     """UIDs and name suffixes that look random and repeat on every run with the same seed."""

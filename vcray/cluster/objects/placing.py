@@ -16,7 +16,7 @@ from vcray.cluster.objects.selectors import selector_matches
 from vcray.cluster.objects.store import Store
 from vcray.cluster.objects.verbs import CREATE
 from vcray.cluster.objects.write import Write
-from vcray.kube.errors import BadRequest, TooManyRequests
+from vcray.kube.errors import BadRequest, ServerFailure, TooManyRequests
 
 _BUDGET = "Cannot evict pod as it would violate the pod's disruption budget."
 
@@ -27,8 +27,7 @@ def bind(store: Store, namespace: str, name: str, binding: JsonObject, write: Wr
         raise BadRequest("name in URL does not match name in Binding object")
     record = store.read(PODS, namespace, name)
     node = text(dig(binding, "target", "name"))
-    if not node or text(dig(binding, "target", "kind")) not in ("", "Node"):
-        raise refusals.invalid(PODS, name, ['target.kind: Unsupported value: supported values: "Node"'])
+    _check_target(text(dig(binding, "target", "kind")), node)
     uid = text(dig(binding, "metadata", "uid"))
     if uid and uid != record.uid:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {record.uid}"
@@ -54,6 +53,17 @@ def bind(store: Store, namespace: str, name: str, binding: JsonObject, write: Wr
     kind = store.catalog.of(PODS)
     track_update(kind, old, pod, write.manager, "binding", rfc3339(store.clock.now()))
     store.storage.put(PODS, pod)
+
+
+def _check_target(kind: str, node: str) -> None:
+    """Refuse a binding to anything but a node; a real server does so with a bare 500."""
+    faults = []
+    if kind not in ("", "Node"):
+        faults.append(f'target.kind: Unsupported value: "{kind}": supported values: "Node", "<empty>"')
+    if not node:
+        faults.append("target.name: Required value")
+    if faults:
+        raise ServerFailure(faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]", reason="")
 
 
 def _cannot_bind(name: str, pod: JsonObject) -> str:

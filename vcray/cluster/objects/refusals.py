@@ -53,9 +53,10 @@ def already_exists(resource: Resource, name: str) -> AlreadyExists:
 
 def conflict(resource: Resource, name: str, why: str = MODIFIED, subresource: str = "") -> Conflict:
     """409 with the cause behind the usual opening."""
-    where = f"{resource.full_name}/{subresource}" if subresource else resource.full_name
+    suffix = f"/{subresource}" if subresource else ""
     return Conflict(
-        f'Operation cannot be fulfilled on {where} "{name}": {why}', details=_details(resource, name)
+        f'Operation cannot be fulfilled on {resource.full_name}{suffix} "{name}": {why}',
+        details=_details(resource, name, f"{resource.plural}{suffix}"),
     )
 
 
@@ -119,4 +120,5 @@ def _cause(sentence: str) -> JsonObject | None:
 def version_missing(resource: Resource, name: str) -> Invalid:
     """422 for an update that does not say which version it is based on; the server names the resource, not the kind."""
     why = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
-    return Invalid(f'{resource.full_name} "{name}" is invalid: {why}', details=_details(resource, name))
+    details: JsonObject = {**_details(resource, name), "causes": [_cause(why)]}
+    return Invalid(f'{resource.full_name} "{name}" is invalid: {why}', details=details)

@@ -71,6 +71,8 @@ class Removal:
         waits = self._waits(record, obj, options)
         namespace_waits = record.resource == NAMESPACES and bool(dig(obj, "spec", "finalizers"))
         if grace == 0 and not finalizers(obj) and not namespace_waits:
+            if "deletionGracePeriodSeconds" in section(obj, "metadata"):
+                section(obj, "metadata")["deletionGracePeriodSeconds"] = 0
             return self.remove(record, obj)
         changed = mark(obj, grace, self._clock.now())
         if namespace_waits:

@@ -17,10 +17,12 @@ from vcray.cluster.admission.chain import Admission
 from vcray.cluster.changes.apply import applied, track_update
 from vcray.cluster.changes.managers import Owners, write_owners
 from vcray.cluster.changes.patches import check_media_type, patched, shown
+from vcray.cluster.definitions.formats import format_warnings
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.catalog import Catalog, Kind
 from vcray.cluster.objects.deletion import DeleteOptions, check_preconditions, finalizers
 from vcray.cluster.objects.metadata import (
+    NEVER_UNCONDITIONAL,
     Identities,
     check_identity,
     check_namespace,
@@ -91,6 +93,8 @@ class Verbs:
         if changed is not None:
             obj = self._admission.shape_changed(kind, obj, self._admission.read(kind, changed))
         self._admission.check_new(kind, obj)
+        if kind.resource == CUSTOMRESOURCEDEFINITIONS:
+            write.warnings.extend(format_warnings(obj))
         return obj
 
     def _check_namespace_open(self, resource: Resource, namespace: str, name: str) -> None:
@@ -129,7 +133,8 @@ class Verbs:
         check_type(resource, obj)
         obj = self._admission.read(kind, concerned(kind, obj, write.subresource), write)
         check_namespace(resource, namespace, obj)
-        check_identity(record, obj, must_name_version=kind.custom)
+        names_version = kind.custom or resource.full_name in NEVER_UNCONDITIONAL
+        check_identity(record, obj, must_name_version=names_version)
         return (yield from self._change(kind, record, obj, write))
 
     def patch(
@@ -167,14 +172,16 @@ class Verbs:
 
     def _settled(self, kind: Kind, old: JsonObject, part: JsonObject, write: Write) -> Steps[JsonObject]:
         """The object as it may be stored: shaped, mutated, checked, counted."""
-        new = self._admission.shape_changed(kind, old, part)
+        new = part if write.subresource == "finalize" else self._admission.shape_changed(kind, old, part)
         changed = yield from self.mutated(self._review(UPDATE, kind.resource, old, new, write))
         if changed is not None:
             changed = self._admission.read(kind, changed)
             new = self._admission.shape_changed(
                 kind, old, written_part(kind, old, changed, write.subresource)
             )
-        self._admission.check_changed(kind, old, new)
+        self._admission.check_changed(kind, old, new, write.subresource)
+        if kind.resource == CUSTOMRESOURCEDEFINITIONS and old.get("spec") != new.get("spec"):
+            write.warnings.extend(format_warnings(new, old))
         if kind.counts:
             count_change(old, new, kind.has_status)
         return new

@@ -10,7 +10,7 @@ import msgspec
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.kinds.data import kinds_data
 from vcray.cluster.objects.catalog import Kind
-from vcray.cluster.objects.lists import ListPage
+from vcray.cluster.objects.lists import ListPage, TokenExpired
 from vcray.cluster.objects.versions import item
 from vcray.cluster.protobuf.codec import PROTOBUF, encode
 from vcray.cluster.server.paths import UnknownPath
@@ -96,6 +96,8 @@ def status_of(error: ApiError) -> JsonObject:
     if error.retry_after is not None:
         details["retryAfterSeconds"] = int(error.retry_after)
     status.pop("details", None)
+    if isinstance(error, TokenExpired):
+        status["metadata"] = {"continue": error.token}
     if not error.reason:
         status.pop("reason", None)
     code = status.pop("code")

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import msgspec
 
 from vcray.api.meta import JsonObject
+from vcray.api.resources import KUBERNETES_JOBS
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.lists import Selection
 from vcray.cluster.objects.record import Record
@@ -44,6 +45,10 @@ from vcray.kube.transport import Response
 Answer: TypeAlias = Steps[Response]
 Subresource: TypeAlias = Callable[[Store, Target, Request], Answer]
 
+_KEEPS_PODS = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
 _PATCHES = (PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC, PatchType.APPLY)
 _CREATED_BY_UPDATE = frozenset(
     {
@@ -277,6 +282,8 @@ def _delete(store: Store, target: Target, look: Rendering) -> Answer:
     options = delete_options(request, body)
     write = told_delete(body, options, request.user)
     resource = target.resource
+    if resource == KUBERNETES_JOBS and not options.propagation:
+        write.warnings.append(_KEEPS_PODS)
     verb = store.verbs.delete(resource, target.namespace, target.name, options, write)
     last, gone = yield from verb
     if not gone or resource.full_name in _RETURNED_WHEN_DELETED:
