@@ -117,7 +117,7 @@ async def _run(
     try:
         await fleet.start()
         click.echo(
-            f"{count} nodes {options.prefix}-0 … {options.prefix}-{count - 1} are Ready; Ctrl-C ends them"
+            f"{count} nodes {options.prefix}-0 to {options.prefix}-{count - 1} are Ready; Ctrl-C ends them"
         )
         await stop.wait()
     finally:
