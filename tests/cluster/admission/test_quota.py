@@ -197,6 +197,21 @@ def test_claims_count_their_storage_and_their_class(cluster: Cluster) -> None:
     }
 
 
+def test_claims_of_devices_count_by_class(cluster: Cluster) -> None:
+    cluster.quota(
+        {"count/resourceclaims.resource.k8s.io": "1", "gold.deviceclass.resource.k8s.io/devices": "4"}
+    )
+    claims = cluster.store.catalog.at("resource.k8s.io", "v1", "resourceclaims").resource
+    requests: JsonObject = {"requests": [{"name": "r", "exactly": {"deviceClassName": "gold", "count": 3}}]}
+
+    cluster.store.create(claims, "default", {"metadata": {"name": "c"}, "spec": {"devices": requests}})
+
+    assert cluster.used() == {
+        "count/resourceclaims.resource.k8s.io": "1",
+        "gold.deviceclass.resource.k8s.io/devices": "3",
+    }
+
+
 def test_changed_limits_are_taken_up(cluster: Cluster) -> None:
     cluster.quota({"pods": "1"})
     quota = cluster.store.read(RESOURCEQUOTAS, "default", "q").decode()

@@ -21,6 +21,8 @@ _ALIASED = ("configmaps", "resourcequotas", "replicationcontrollers", "secrets")
 _CLASS_SUFFIX = ".storageclass.storage.k8s.io/"
 _CLAIM_NAMES = ("persistentvolumeclaims", "requests.storage")
 _SERVICE_NAMES = ("services", "services.nodeports", "services.loadbalancers")
+_DEVICES = ".deviceclass.resource.k8s.io/devices"
+_MOST_DEVICES = 32
 _CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
@@ -82,8 +84,9 @@ def count_name(resource: Resource) -> str:
 
 def limited_names(resource: Resource, names: Iterable[str]) -> list[str]:
     """Those of a quota's names that objects of this resource use."""
+    test: Callable[[str], bool]
     if resource.group:
-        test: Callable[[str], bool] = lambda name: False  # noqa: E731
+        test = _is_device_name if _is_device_claim(resource) else lambda name: False
     else:
         test = {
             "pods": _is_pod_name,
@@ -103,6 +106,14 @@ def _is_pod_name(name: str) -> bool:
     return bare != name and "/" in bare and "kubernetes.io/" not in bare
 
 
+def _is_device_claim(resource: Resource) -> bool:
+    return resource.group == "resource.k8s.io" and resource.plural == "resourceclaims"
+
+
+def _is_device_name(name: str) -> bool:
+    return name.endswith(_DEVICES)
+
+
 def _is_service_name(name: str) -> bool:
     return name in _SERVICE_NAMES
 
@@ -115,7 +126,7 @@ def usage_of(resource: Resource, obj: JsonObject, now: float) -> Amounts:
     """What one object uses; `now` in seconds since 1970 ends the charge of pods that are past their grace period."""
     used: Amounts = {count_name(resource): ONE}
     if resource.group:
-        return used
+        return used | (_device_usage(obj) if _is_device_claim(resource) else {})
     match resource.plural:
         case "pods":
             return used | (_pod_usage(obj) if _is_charged(obj, now) else {})
@@ -221,4 +232,20 @@ def _claim_usage(claim: JsonObject) -> Amounts:
     storage_class = dig_str(annotations, _CLASS_ANNOTATION) or dig_str(claim, "spec", "storageClassName")
     if storage_class:
         used |= {f"{storage_class}{_CLASS_SUFFIX}{name}": used[name] for name in _CLAIM_NAMES if name in used}
+    return used
+
+
+def _device_usage(claim: JsonObject) -> Amounts:
+    """Devices by class; of alternatives each class counts what it would need at most."""
+    used: Amounts = {}
+    for request in dig_objects(claim, "spec", "devices", "requests"):
+        exact = dig_object(request, "exactly") or request
+        most: Amounts = {}
+        for choice in dig_objects(request, "firstAvailable") or [exact]:
+            name = dig_str(choice, "deviceClassName")
+            every = dig_str(choice, "allocationMode") == "All"
+            count = _MOST_DEVICES if every else dig_int(choice, "count", default=1)
+            if name:
+                most = _larger(most, {f"{name}{_DEVICES}": Amount(count * _BILLION)})
+        used = total(used, most)
     return used
