@@ -114,3 +114,26 @@ def test_finished_pod_is_replaced(play: Playground) -> None:
     play.client.patch(play.path("pods", pod["metadata"]["name"], "status"), {"status": {"phase": "Failed"}})
 
     play.wait(lambda: len(play.pods("Running")) == 1 and len(play.pods()) == 2, "a pod in its place")
+
+
+def test_binding_makes_nobody_a_manager_of_the_pods_fields(play: Playground) -> None:
+    spec = template(labels=LABELS)["spec"]
+    del spec["nodeName"]
+    play.client.create(
+        play.path("pods"),
+        play.typed("pods", {"metadata": {"name": "p"}, "spec": {**spec, "schedulerName": "tests"}}),
+    )
+    managers = [each["manager"] for each in play.get("pods", "p")["metadata"]["managedFields"]]
+
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "p", "annotations": {"example.com/by": "tests"}},
+        "target": {"kind": "Node", "name": "nowhere"},
+    }
+    play.client.create(play.path("pods", "p", "binding"), binding)
+
+    bound = play.get("pods", "p")
+    assert bound["spec"]["nodeName"] == "nowhere"
+    assert bound["metadata"]["annotations"]["example.com/by"] == "tests"
+    assert [each["manager"] for each in bound["metadata"]["managedFields"]] == managers

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import PODDISRUPTIONBUDGETS, PODS
 from vcray.clock import rfc3339
-from vcray.cluster.changes.apply import track_update
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.deletion import DeleteOptions, check_preconditions, read_options
 from vcray.cluster.objects.record import Record, dig, entries, integer, section, strings, text
@@ -32,8 +31,8 @@ def bind(store: Store, namespace: str, name: str, binding: JsonObject, write: Wr
     if uid and uid != record.uid:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {record.uid}"
         raise refusals.conflict(PODS, name, why)
-    old = record.decode()
-    why_not = _cannot_bind(name, old)
+    pod = record.decode()
+    why_not = _cannot_bind(name, pod)
     if why_not:
         raise refusals.conflict(PODS, name, why_not, "binding")
     review = store.verbs.asked(CREATE, PODS, namespace, name, binding, write)
@@ -43,16 +42,13 @@ def bind(store: Store, namespace: str, name: str, binding: JsonObject, write: Wr
         raise Moved
     if write.dry_run:
         return
-    pod = record.decode()
     section(pod, "spec")["nodeName"] = node
     for field in ("annotations", "labels"):
         added = strings(dig(binding, "metadata", field))
         if added:
             section(section(pod, "metadata"), field).update(added)
     set_condition(pod, {"type": "PodScheduled", "status": "True"}, rfc3339(store.clock.now()))
-    kind = store.catalog.of(PODS)
-    track_update(kind, old, pod, write.manager, "binding", rfc3339(store.clock.now()))
-    store.storage.put(PODS, pod)
+    store.storage.put(PODS, pod)  # a binding makes nobody a manager of the pod's fields
 
 
 def _check_target(kind: str, node: str) -> None:
