@@ -251,3 +251,40 @@ def test_the_folder_may_be_copied_while_nobody_uses_it(tmp_path):
 
     with kept(tmp_path / "two", seed=2) as store:
         assert state(store) == before
+
+
+def two_versions(stored, served=("v1", "v2")):
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "metadata": {"name": "things.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
+            "versions": [
+                {
+                    "name": name,
+                    "served": name in served,
+                    "storage": name == stored,
+                    "schema": {"openAPIV3Schema": schema},
+                }
+                for name in ("v1", "v2")
+            ],
+        },
+    }
+
+
+@pytest.mark.parametrize("stored", ["v1", "v2"])
+@pytest.mark.parametrize("served", [("v1", "v2"), ("v1",), ("v2",)])
+def test_objects_of_a_kind_with_two_versions_are_there_again_under_each(tmp_path, stored, served):
+    with kept(tmp_path) as store:
+        store.create(CUSTOMRESOURCEDEFINITIONS, "", two_versions(stored, served))
+        for name in served:
+            resource = store.catalog.at("example.com", name, "things").resource
+            store.create(resource, "default", {"metadata": {"name": f"by-{name}"}, "size": 1})
+
+    with kept(tmp_path, seed=2) as store:
+        for name in served:
+            resource = store.catalog.at("example.com", name, "things").resource
+            found = [record.name for record in store.list(resource).records]
+            assert found == [f"by-{each}" for each in served]

@@ -25,7 +25,7 @@ from vcray.cluster.objects.catalog import Catalog
 from vcray.cluster.objects.record import Change, Record, StoredEvent, make_record
 from vcray.cluster.objects.storage import Storage
 from vcray.errors import InputError, Problem
-from vcray.kube.errors import ApiError, ResourceMissing
+from vcray.kube.errors import ApiError
 from vcray.log import get_logger
 
 log = get_logger("persistence")
@@ -40,19 +40,17 @@ _FOLD_EVERY_S = 2.0
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS objects (
-    api_group TEXT NOT NULL, version TEXT NOT NULL, plural TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+    api_group TEXT NOT NULL, plural TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
     revision INTEGER NOT NULL, body BLOB NOT NULL,
-    UNIQUE (api_group, version, plural, namespace, name)
+    UNIQUE (api_group, plural, namespace, name)
 );
 CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 """
 _PUT = (
-    "INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+    "INSERT INTO objects VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
     " revision = excluded.revision, body = excluded.body"
 )
-_REMOVE = (
-    "DELETE FROM objects WHERE api_group = ? AND version = ? AND plural = ? AND namespace = ? AND name = ?"
-)
+_REMOVE = "DELETE FROM objects WHERE api_group = ? AND plural = ? AND namespace = ? AND name = ?"
 _COUNT = "INSERT INTO counters VALUES ('revision', ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 
 
@@ -128,23 +126,21 @@ class Database:
 
     def restore(self, storage: Storage, catalog: Catalog) -> None:
         """Put everything that was kept into an empty storage, definitions served first, and keep its changes from now on."""
-        rows = self._connection.execute(
-            "SELECT api_group, version, plural, revision, body FROM objects"
-        ).fetchall()
+        rows = self._connection.execute("SELECT api_group, plural, revision, body FROM objects").fetchall()
         definitions = CUSTOMRESOURCEDEFINITIONS
-        for group, _, plural, _, body in rows:
+        for group, plural, _, body in rows:
             if (group, plural) == (definitions.group, definitions.plural):
                 restore(catalog, self._decode(body))
         counted = self._connection.execute("SELECT value FROM counters WHERE name = 'revision'").fetchone()
+        tables = {(kind.stored.group, kind.stored.plural): kind.stored for kind in catalog.kinds()}
         records = []
-        for group, version, plural, revision, body in rows:
-            try:
-                resource = catalog.at(group, version, plural).resource
-            except ResourceMissing:
+        for group, plural, revision, body in rows:
+            table = tables.get((group, plural))
+            if table is None:
                 log.warning("kept objects of a kind that is not served", group=group, plural=plural)
-                continue
-            records.append(make_record(resource, self._decode(body), revision))
-        newest = max((row[3] for row in rows), default=0)
+            else:
+                records.append(make_record(table, self._decode(body), revision))
+        newest = max((row[2] for row in rows), default=0)
         storage.restore(records, max(newest, counted[0] if counted else 0))
         self._stop_listening = storage.listen(self._changed)
         self._folding = threading.Thread(target=self._fold_again_and_again, name="folding", daemon=True)
@@ -195,9 +191,8 @@ class Database:
         os.close(self._lock)
 
 
-def _key(record: Record) -> tuple[str, str, str, str, str]:
-    resource = record.resource
-    return resource.group, resource.version, resource.plural, record.namespace, record.name
+def _key(record: Record) -> tuple[str, str, str, str]:
+    return record.resource.group, record.resource.plural, record.namespace, record.name
 
 
 def _lock(folder: Path) -> int:
