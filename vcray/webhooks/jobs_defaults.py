@@ -1,7 +1,7 @@
 """The defaults that admission gives to a new Job, as one pure function.
 
-After Volcano's `/jobs/mutate`: the embedded cluster applies it at create, the admission webhook sends its outcome as a
-patch. Absent and zero count alike, as they do for the webhook, which sees decoded objects.
+After Volcano's `/jobs/mutate`, whose outcome `vcray.webhooks.jobs` turns into a patch. Absent and zero count alike, as they
+do for a webhook that sees decoded objects.
 """
 
 from __future__ import annotations
