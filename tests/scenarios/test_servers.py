@@ -20,6 +20,8 @@ from vcray.sim.scenario import Scenario
 FILES = sorted(Path(__file__).parent.glob("*.yaml"))
 SCENARIOS = [scenario for file in FILES for scenario in load(file)]
 
+pytestmark = pytest.mark.timeout(600)  # a thousand jobs are some ten thousand requests
+
 
 @pytest.fixture
 async def embedded_server() -> AsyncIterator[Transport]:

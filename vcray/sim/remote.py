@@ -23,7 +23,7 @@ from vcray.sim.overwriting import overwrite
 from vcray.sim.traffic import TappedTransport, TrackedTransport, Traffic
 from vcray.sim.world import MakeControlPlane, ManualWorld
 
-PATIENCE_S = 15.0
+PATIENCE_S = 60.0
 """How long a server may take to tell what was written."""
 
 FIRST_QUEUES = ("root", "default")
