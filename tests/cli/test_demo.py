@@ -33,7 +33,10 @@ def demo(folder, *flags):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("runtime", ["local", "ray"])
+@pytest.mark.parametrize(
+    "runtime",
+    [pytest.param("local", marks=pytest.mark.embedded), pytest.param("ray", marks=pytest.mark.ray)],
+)
 def test_every_check_of_the_demo_passes_and_nothing_is_left(tmp_path, runtime):
     done = demo(tmp_path, "--runtime", runtime, "--speed", "8")
 

@@ -14,7 +14,11 @@ import yaml
 from tests.cli.up_process import Up, descendants, eventually, listening, refused, running
 from vcray.cli.runtime_folder import RuntimeFolder
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
+    pytest.mark.embedded,
+    pytest.mark.timeout(400),
+]
 
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 GANG = yaml.safe_load((Path(__file__).parents[2] / "examples/gang.yaml").read_text())
@@ -47,7 +51,7 @@ def test_a_gang_runs_and_completes_and_sigterm_leaves_nothing_behind(tmp_path):
     assert up.errors.read_text() == ""
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.ray
 def test_on_ray_a_gang_runs_and_down_leaves_no_process_port_or_file(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", short := tempfile.mkdtemp(prefix="vcray-t-"))
     try:

@@ -38,6 +38,7 @@ def empty_server(kubernetes_programs: Path) -> Iterator[ControlPlane]:
         yield server
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 async def test_scenario_on_the_embedded_server(embedded_server: Transport, scenario: Scenario) -> None:
     results = await run_scenario(scenario, on_server(embedded_server), repeat=1)
