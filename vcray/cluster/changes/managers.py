@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from vcray.api.jsonview import dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.cluster.changes.sets import Path, Set, at_root, paths, spoken, union
+from vcray.cluster.changes.sets import Node, Path, Set, at_root, paths, spoken, union
 from vcray.cluster.objects.record import section
 from vcray.kube.errors import Conflict
 
@@ -71,7 +71,7 @@ def write_owners(obj: JsonObject, owners: Owners) -> None:
         owned = owners[manager]
         if owned.fields is None:
             continue
-        fields: JsonValue = owned.fields  # type: ignore[assignment]  # a tree of objects is a JSON value
+        fields: JsonValue = _in_order(owned.fields)
         entry: JsonObject = {
             "manager": manager.name,
             "operation": manager.operation,
@@ -88,6 +88,11 @@ def write_owners(obj: JsonObject, owners: Owners) -> None:
     metadata.pop("managedFields", None)
     if listed:
         metadata["managedFields"] = listed
+
+
+def _in_order(node: Node) -> JsonObject:
+    """A set of fields as a server writes it: the steps of each level in order."""
+    return {step: _in_order(node[step]) if node[step] else {} for step in sorted(node)}
 
 
 def is_reset(obj: JsonObject) -> bool:
