@@ -145,3 +145,10 @@ def test_rules_wait_for_an_object_of_the_right_form() -> None:
         "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; "
         "correct the existing errors to complete validation"
     )
+
+
+def test_what_its_schema_refuses_is_let_be_while_it_does_not_change() -> None:
+    kind: JsonObject = {"type": "string", "enum": ["new"]}
+    assert errors({"rule": "true"}, kind, "old", "old") == []
+    assert errors({"rule": "true"}, kind, "other", "old") != []
+    assert errors({"rule": "true"}, INTEGER, True, 1) != []

@@ -16,14 +16,21 @@ from vcray.cluster.schema.rules import rule_errors
 _NOWHERE = '<nil>: Invalid value: "": '
 """How the server opens an error that it cannot lay at one field's door."""
 
+_NOTHING: JsonObject = {}
+"""Stands for an old value that is not there; known by its identity."""
+
 _INT_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
 
 def validate(obj: JsonObject, schema: JsonObject, old: JsonObject | None = None) -> list[str]:
-    """All field errors of an object, in the order of the server; empty if it is valid. `old` is what it was, if it was."""
+    """All field errors of an object, in the order of the server; empty if it is valid.
+
+    `old` is what it was, if it was: parts that did not change since are not checked again (ratcheting).
+    """
     errors: list[str] = []
     parts = {key: part for key, part in obj.items() if key not in ("apiVersion", "kind", "metadata")}
-    _check(parts, {**schema, "required": _required(schema, obj)}, "", errors)
+    before: JsonValue = old if old is not None else _NOTHING
+    _check(parts, {**schema, "required": _required(schema, obj)}, "", errors, before)
     return errors + rule_errors(obj, schema, old, errors)
 
 
@@ -63,8 +70,15 @@ def _fits_type(value: JsonValue, wanted: str) -> bool:
     return actual == wanted
 
 
-def _check(value: JsonValue, schema: JsonValue, path: str, errors: list[str]) -> None:
-    if not isinstance(schema, dict):
+def _unchanged(value: JsonValue, old: JsonValue) -> bool:
+    """Whether a value is the old one; 1 and true are not the same."""
+    return old is not _NOTHING and value == old and _json(value) == _json(old)
+
+
+def _check(
+    value: JsonValue, schema: JsonValue, path: str, errors: list[str], old: JsonValue = _NOTHING
+) -> None:
+    if not isinstance(schema, dict) or (path and _unchanged(value, old)):
         return
     if value is None and schema.get("nullable"):
         return
@@ -87,9 +101,9 @@ def _check(value: JsonValue, schema: JsonValue, path: str, errors: list[str]) ->
         case str():
             _check_string(value, schema, path, errors)
         case list():
-            _check_list(value, schema, path, errors)
+            _check_list(value, schema, path, errors, old)
         case dict():
-            _check_object(value, schema, path, errors)
+            _check_object(value, schema, path, errors, old)
     _check_enum(value, schema, path, errors)
 
 
@@ -137,7 +151,9 @@ def _is_time(value: str) -> bool:
         return False
 
 
-def _check_list(value: list[JsonValue], schema: JsonObject, path: str, errors: list[str]) -> None:
+def _check_list(
+    value: list[JsonValue], schema: JsonObject, path: str, errors: list[str], old: JsonValue
+) -> None:
     fewest, most = schema.get("minItems"), schema.get("maxItems")
     if isinstance(fewest, int) and len(value) < fewest:
         errors.append(
@@ -145,9 +161,24 @@ def _check_list(value: list[JsonValue], schema: JsonObject, path: str, errors: l
         )
     if isinstance(most, int) and len(value) > most:
         errors.append(f"{path}: Too many: {len(value)}: must have at most {most} items")
+    before = _by_key(old, schema)
     for index, item in enumerate(value):
-        _check(item, schema.get("items"), f"{path}[{index}]", errors)
+        known = before.get(_key_of(item, schema), _NOTHING) if before else _NOTHING
+        _check(item, schema.get("items"), f"{path}[{index}]", errors, known)
     _check_unique(value, schema, path, errors)
+
+
+def _by_key(old: JsonValue, schema: JsonObject) -> dict[str, JsonValue]:
+    """The old items of a list that knows them by keys; of other lists none can be found again."""
+    if schema.get("x-kubernetes-list-type") != "map" or not isinstance(old, list):
+        return {}
+    return {_key_of(item, schema): item for item in old}
+
+
+def _key_of(item: JsonValue, schema: JsonObject) -> str:
+    keys = schema.get("x-kubernetes-list-map-keys")
+    names = [str(key) for key in keys] if isinstance(keys, list) else []
+    return _json([item.get(name) for name in names]) if isinstance(item, dict) else ""
 
 
 def _check_unique(value: list[JsonValue], schema: JsonObject, path: str, errors: list[str]) -> None:
@@ -167,14 +198,18 @@ def _check_unique(value: list[JsonValue], schema: JsonObject, path: str, errors:
         seen.add(text)
 
 
-def _check_object(value: JsonObject, schema: JsonObject, path: str, errors: list[str]) -> None:
+def _check_object(
+    value: JsonObject, schema: JsonObject, path: str, errors: list[str], old: JsonValue
+) -> None:
     properties, extra = schema.get("properties"), schema.get("additionalProperties")
     known = properties if isinstance(properties, dict) else {}
     required = schema.get("required")
     names = [str(name) for name in required] if isinstance(required, list) else []
     errors += [f"{_under(path, name)}: Required value" for name in names if name not in value]
+    whole = schema.get("x-kubernetes-map-type") == "atomic"
+    before = old if isinstance(old, dict) and not whole else {}
     for name, item in value.items():
-        _check(item, known.get(name, extra), _under(path, name), errors)
+        _check(item, known.get(name, extra), _under(path, name), errors, before.get(name, _NOTHING))
 
 
 def _under(path: str, name: str) -> str:
