@@ -8,8 +8,8 @@ from typing import Literal
 from vcray.actors.deployment import Layout
 from vcray.config.settings import Settings
 
-NUMBERS = (3_000_001, 3_000_002)
-"""The random clusters whose histories are replayed."""
+NUMBER = 3_000_001
+"""The random cluster whose history is replayed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,9 @@ class Case:
     def name(self) -> str:
         return f"{self.runtime}-{self.layout}-{self.pools}p-{self.scorers}s-{self.nodes}n"
 
-    def settings(self, seed: int) -> Settings:
+    def settings(self) -> Settings:
         """Every round of layout huge fans out, however few nodes there are."""
-        return Settings(
-            layout=self.layout, pools=self.pools, scorers=self.scorers, fan_out_nodes=0, seed=seed % 1000
-        )
+        return Settings(layout=self.layout, pools=self.pools, scorers=self.scorers, fan_out_nodes=0)
 
 
 CASES = (

@@ -10,7 +10,7 @@ import hashlib
 import json
 import sys
 
-from tests.ray.cases import CASES, NUMBERS, Case
+from tests.ray.cases import CASES, NUMBER, Case
 from tests.ray.recorded import StandingTime, connect, history, replay
 from vcray.actors.deployment import SCHEDULER, components, plan
 from vcray.actors.fleet import Connection, Fleet
@@ -31,23 +31,18 @@ class ReplayHost(RayHost):
 
 async def run(case: Case, address: str) -> tuple[str, int]:
     """The digest of all decisions of a case, and how many processes it ran in."""
-    digest = hashlib.sha256()
-    for number in NUMBERS:
-        told = history(number)
-        facts = Facts(case.settings(number), told.conf, manual=True)
-        scheduling = set(components(facts.settings)[SCHEDULER])
-        hosts = tuple(each for each in plan(case.layout, facts.settings) if scheduling & set(each.parts))
-        fleet = Fleet(
-            RayProcesses(address, ReplayHost), hosts, facts, Connection(), Metrics(), lambda line: None
-        )
-        await fleet.start()
-        try:
-            for decisions in await replay(told, fleet.post, fleet.ask):
-                digest.update(decisions)
-            processes = len(set(fleet.processes().values()))
-        finally:
-            await fleet.stop()
-    return digest.hexdigest(), processes
+    told = history(NUMBER)
+    facts = Facts(case.settings(), told.conf, manual=True)
+    scheduling = set(components(facts.settings)[SCHEDULER])
+    hosts = tuple(each for each in plan(case.layout, facts.settings) if scheduling & set(each.parts))
+    processes = RayProcesses(address, ReplayHost)
+    fleet = Fleet(processes, hosts, facts, Connection(), Metrics(), lambda line: None)
+    await fleet.start()
+    try:
+        decided = await replay(told, fleet.post, fleet.ask)
+        return hashlib.sha256(b"".join(decided)).hexdigest(), len(set(fleet.processes().values()))
+    finally:
+        await fleet.stop()
 
 
 def main() -> None:
@@ -57,8 +52,8 @@ def main() -> None:
 
     ray_constants.ENABLE_RAY_CLUSTER = False
     node.Node = QuietNode  # type: ignore[misc]
-    small = {"num_cpus": 2, "object_store_memory": 100 * 2**20}
     ground = Ground()
+    small = {"num_cpus": 2, "object_store_memory": 100 * 2**20, "temp_dir": str(ground.folder)}
     with raylet_without_agents(ground):
         cluster = Cluster(initialize_head=True, head_node_args={**small, "include_dashboard": False})
         try:

@@ -12,6 +12,7 @@ import contextlib
 import functools
 import inspect
 import logging
+import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -91,15 +92,16 @@ class _RayLink:
         self.actors: dict[str, Any] = {}
 
     async def post(self, host: str, stamp: Stamp, part: str, frames: Sequence[bytes]) -> None:
-        opened(await reply(self._actor(host).post.remote(stamp, part, frames)))
+        opened(await reply(self.actor(host).post.remote(stamp, part, frames)))
 
     async def ask(self, host: str, stamp: Stamp, part: str, frame: bytes) -> bytes | None:
-        return opened(await reply(self._actor(host).ask.remote(stamp, part, frame)))
+        return opened(await reply(self.actor(host).ask.remote(stamp, part, frame)))
 
     def scorers(self, stamp: Stamp, parts: Sequence[tuple[str, str]]) -> _RayScorers:
-        return _RayScorers(stamp, [(self._actor(host), part) for host, part in parts])
+        return _RayScorers(stamp, [(self.actor(host), part) for host, part in parts])
 
-    def _actor(self, host: str) -> Any:
+    def actor(self, host: str) -> Any:
+        """The actor of a host. Raises `Lost` when there is none."""
         actor = self.actors.get(host)
         if actor is None:
             raise Lost(f"no process of {host}")
@@ -261,25 +263,12 @@ class RayProcesses:
         return self._own
 
     async def begin(self, hosts: Sequence[str]) -> None:
-        await self._blocking(self._join, len(hosts))
+        await self._blocking(self._join, hosts)
         take_signals_back()
-        make = ray.remote(self._actor_class)
-        self._link.actors = {
-            name: make.options(
-                name=name,
-                namespace=self._namespace,
-                num_cpus=0,
-                max_restarts=-1,
-                max_task_retries=0,
-                max_concurrency=1000,
-                scheduling_strategy="SPREAD",
-            ).remote()
-            for name in hosts
-        }
 
     async def open(self, opening: Opening) -> None:
         """A process that Ray is about to start again is waited for."""
-        actor, late = self._actor(opening.host), monotonic() + OPEN_S
+        actor, late = self._link.actor(opening.host), monotonic() + OPEN_S
         while True:
             try:
                 await self._within(OPEN_S, actor.meet.remote(self._link.actors))
@@ -291,15 +280,15 @@ class RayProcesses:
         await self._within(OPEN_S, actor.open.remote(opening))
 
     async def close(self, host: str) -> None:
-        await self._within(CLOSE_S, self._actor(host).close.remote())
+        await self._within(CLOSE_S, self._link.actor(host).close.remote())
 
     async def look(self, host: str) -> Look:
-        look: Look = await asyncio.wait_for(reply(self._actor(host).look.remote()), LOOK_S)
+        look: Look = await asyncio.wait_for(reply(self._link.actor(host).look.remote()), LOOK_S)
         self._pids[host] = look.pid
         return look
 
     async def replace(self, host: str) -> None:
-        await self._blocking(functools.partial(ray.kill, self._actor(host), no_restart=False))
+        await self._blocking(functools.partial(ray.kill, self._link.actor(host), no_restart=False))
 
     async def trouble(self) -> str:
         lives = [asyncio.ensure_future(reply(actor.live.remote())) for actor in self._link.actors.values()]
@@ -328,33 +317,25 @@ class RayProcesses:
         except TimeoutError:
             raise Lost(f"no answer in {seconds:g} s") from None
 
-    def _actor(self, host: str) -> Any:
-        return self._link.actors[host]
-
     async def _blocking(self, work: Callable[..., T], *arguments: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
 
-    def _join(self, hosts: int) -> None:
-        address = self._address
-        if address is None or address.startswith(("127.", "localhost:")):
-            # else Ray swaps a loopback address for one that others can reach
-            ray_constants.ENABLE_RAY_CLUSTER = False
-        if address is None:
-            self._own = OwnRay(max(2, hosts))
-            address = self._own.address
-        else:
-            require_listener(address)
-        try:
-            ray.init(
-                address,
-                namespace=self._namespace,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                _node_ip_address="127.0.0.1" if self._own is not None else None,
-            )
-        except (RayError, ConnectionError, ValueError, RuntimeError) as error:
-            raise _unusable(address, error) from error
+    def _join(self, hosts: Sequence[str]) -> None:
+        self._own = _joined(self._address, len(hosts), self._namespace)
         self._joined = True
+        make = ray.remote(self._actor_class)
+        self._link.actors = {
+            name: make.options(
+                name=name,
+                namespace=self._namespace,
+                num_cpus=0,
+                max_restarts=-1,
+                max_task_retries=0,
+                max_concurrency=1000,
+                scheduling_strategy="SPREAD",
+            ).remote()
+            for name in hosts
+        }
 
     def _leave(self) -> None:
         self._link.actors = {}
@@ -367,24 +348,44 @@ class RayProcesses:
         self._pids = {}
 
 
-def sweep(function: Callable[[T], R], items: Iterable[T], at_once: int = 0) -> Iterator[R]:
-    """The function of each item, in order, as plain Ray tasks in other processes; Ray must have been joined.
+def _joined(address: str | None, cpus: int, namespace: str | None = None) -> OwnRay | None:
+    """Join the Ray at an address, or start one and join that; then it is returned. ServerError (VC0605)."""
+    if address is None or address.startswith(("127.", "localhost:")):
+        # else Ray swaps a loopback address for one that others can reach
+        ray_constants.ENABLE_RAY_CLUSTER = False
+    own = None
+    if address is None:
+        own = OwnRay(max(2, cpus))
+    else:
+        require_listener(address)
+    try:
+        ray.init(
+            address if own is None else own.address,
+            namespace=namespace,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            _node_ip_address=None if own is None else "127.0.0.1",
+        )
+    except (RayError, ConnectionError, ValueError, RuntimeError) as error:
+        if own is not None:
+            own.end(())
+        what = f"Ray cannot be joined there: {_first_line(error)}"
+        raise ServerError(Problem("VC0605", f"--ray-address {address or ''}".strip(), what)) from error
+    return own
 
-    `function` is a module's own; `at_once` bounds the tasks under way, 0 for as many as Ray has processors."""
-    task = ray.remote(function)
-    width = at_once or max(1, int(ray.cluster_resources().get("CPU", 1)))  # type: ignore[no-untyped-call]
-    under_way: list[Any] = []
-    for item in items:
-        if len(under_way) >= width:
-            yield ray.get(under_way.pop(0))
-        under_way.append(task.remote(item))
-    for reference in under_way:
-        yield ray.get(reference)
 
-
-def _unusable(address: str, error: Exception) -> ServerError:
-    what = f"Ray cannot be joined there: {_first_line(error)}"
-    return ServerError(Problem("VC0605", f"--ray-address {address}", what))
+def sweep(function: Callable[[T], R], items: Sequence[T], address: str | None = None) -> Iterator[R]:
+    """The function of each item, in order of the items, as plain Ray tasks: on the Ray at an address, or on one that is
+    started for it. `function` must be a module's own. Raises what it raises."""
+    own = _joined(address, os.cpu_count() or 2)
+    try:
+        task = ray.remote(function)
+        for reference in [task.remote(item) for item in items]:
+            yield ray.get(reference)
+    finally:
+        ray.shutdown()
+        if own is not None:
+            own.end(())
 
 
 __all__ = ["OwnRay", "RayHost", "RayProcesses", "sweep"]

@@ -60,6 +60,8 @@ class Outcome:
     type=click.IntRange(1, 1000),
     help="Runs of each scenario, each with another order of events; by default what the file says, on a server 1.",
 )
+@click.option("--on-ray", is_flag=True, help="Run them side by side as Ray tasks; not with --backend.")
+@click.option("--ray-address", help="The Ray cluster of --on-ray; without it one is started.")
 @click.option("-v", "--verbose", is_flag=True, help="Print every run, not only every scenario.")
 def command(
     files: tuple[Path, ...],
@@ -67,6 +69,8 @@ def command(
     backend: str,
     kubeconfig: Path | None,
     repeat: int | None,
+    on_ray: bool,
+    ray_address: str | None,
     verbose: bool,
 ) -> int:
     """Run scenario FILEs, and the *.yaml files of folders, on a simulated cluster.
@@ -79,15 +83,22 @@ def command(
       vcray sim tests/scenarios
       vcray sim --repeat 20 -o json tests/scenarios
       vcray sim --backend embedded tests/scenarios
+      vcray sim --on-ray --repeat 20 tests/scenarios
     """
     import asyncio
 
+    from vcray.errors import InputError, Problem
     from vcray.sim.reading import load
 
     scenarios = [(file, each) for file in _expanded(files) for each in load(file)]
     _check_configurations(scenarios)
+    if on_ray and backend != "in-process":
+        raise InputError(Problem("VC0502", "--on-ray", "goes with --backend in-process alone"))
     with _progress(len(scenarios)) as tell:
-        outcomes = asyncio.run(_run_all(scenarios, backend, kubeconfig, repeat, tell))
+        if on_ray:
+            outcomes = _sweep(scenarios, repeat, ray_address, tell)
+        else:
+            outcomes = asyncio.run(_run_all(scenarios, backend, kubeconfig, repeat, tell))
     _print(outcomes, output, verbose)
     return 0 if all(each.ok for each in outcomes) else 1
 
@@ -142,6 +153,28 @@ async def _run_all(
             times = repeat or (None if backend == "in-process" else 1)
             outcomes.append(Outcome(str(file), scenario.name, await run_scenario(scenario, world, times)))
     return outcomes
+
+
+def _sweep(
+    scenarios: Sequence[tuple[Path, Scenario]], repeat: int | None, address: str | None, tell: Progress
+) -> list[Outcome]:
+    """Each scenario as a task of its own: runs are independent and in virtual time, so where they run changes nothing."""
+    from vcray.actors.ray_runtime import sweep
+
+    outcomes = []
+    for outcome in sweep(_trial, [(file, each, repeat) for file, each in scenarios], address):
+        tell(outcome.name)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def _trial(told: tuple[Path, Scenario, int | None]) -> Outcome:
+    """All runs of one scenario, in whatever process this is."""
+    import asyncio
+
+    file, scenario, repeat = told
+    (outcome,) = asyncio.run(_run_all([(file, scenario)], "in-process", None, repeat, lambda name: None))
+    return outcome
 
 
 @asynccontextmanager
