@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vcray.actors.conf_file import ConfFile
 from vcray.actors.conf_file import read as read_conf
@@ -44,8 +45,10 @@ from vcray.kube.transport import Transport
 from vcray.log import get_logger
 from vcray.metrics import Metrics
 from vcray.registry import discover
-from vcray.sim.remote import RemoteWorld
-from vcray.sim.world import World
+
+if TYPE_CHECKING:  # a control plane that serves a cluster needs no embedded one, whose import takes its time
+    from vcray.sim.remote import RemoteWorld
+    from vcray.sim.world import World
 
 __all__ = ["CONTROLLERS", "SCHEDULER", "ControlPlane", "FleetPlane", "in_process", "on_server", "run"]
 
@@ -242,6 +245,8 @@ def in_process(order: int = 0, settings: Settings | None = None, frames: bool = 
     def make(transport: Transport, scheduler_conf: str, time: Time, activity: Activity) -> ControlPlane:
         return ControlPlane(transport, settings, scheduler_conf, time, activity, manual=True, frames=frames)
 
+    from vcray.sim.world import World
+
     return World(make, order)
 
 
@@ -250,6 +255,8 @@ def on_server(transport: Transport, settings: Settings | None = None) -> Callabl
 
     def make(transport: Transport, scheduler_conf: str, time: Time, activity: Activity) -> ControlPlane:
         return ControlPlane(transport, settings, scheduler_conf, time, activity, manual=True)
+
+    from vcray.sim.remote import RemoteWorld
 
     return lambda order: RemoteWorld(make, transport, order)
 
