@@ -43,7 +43,7 @@ class Admission:
 
         Raises BadRequest or Invalid for what its type cannot hold, and for unknown fields where the write asks for it.
         """
-        if kind.resource == ENDPOINTS:
+        if kind.resource == ENDPOINTS and write is not PLAIN:
             write.warnings.append(
                 "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
             )

@@ -16,7 +16,7 @@ from vcray.api.formats import (
 from vcray.api.jsonview import dig, dig_list, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import NAMESPACES, SERVICES, Resource
-from vcray.cluster.kinds.checks.words import named
+from vcray.cluster.kinds.checks.words import broken, named
 
 _FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _ANNOTATION_BYTES = 256 * 1024
@@ -47,9 +47,9 @@ def label_faults(labels: JsonValue, path: str) -> Iterator[str]:
     if not isinstance(labels, dict):
         return
     for key, value in labels.items():
-        for wrong in qualified_name(key):
+        for wrong in broken(qualified_name, key):
             yield invalid(path, key, wrong)
-        for wrong in label_value(str(value)):
+        for wrong in broken(label_value, str(value)):
             yield invalid(path, value, wrong)
 
 
@@ -58,7 +58,7 @@ def annotation_faults(annotations: JsonValue, path: str) -> Iterator[str]:
     if not isinstance(annotations, dict):
         return
     for key in annotations:
-        for wrong in qualified_name(key.lower()):
+        for wrong in broken(qualified_name, key.lower()):
             yield invalid(path, key, wrong)
     size = sum(len(key.encode()) + len(str(value).encode()) for key, value in annotations.items())
     if size > _ANNOTATION_BYTES:

@@ -16,7 +16,7 @@ from vcray.api.formats import (
 from vcray.api.jsonview import dig, dig_int, dig_list, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject
 from vcray.cluster.kinds.checks.labels import selector_faults
-from vcray.cluster.kinds.checks.words import named
+from vcray.cluster.kinds.checks.words import broken, named
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED, _PREFERRED = (
@@ -47,7 +47,7 @@ def toleration_faults(tolerations: list[JsonObject], path: str) -> Iterator[str]
 
 def _operator_faults(operator: str, value: str, path: str) -> Iterator[str]:
     if operator in ("", "Equal"):
-        for wrong in label_value(value):
+        for wrong in broken(label_value, value):
             yield invalid(f"{path}.operator", value, wrong)
     elif operator == "Exists":
         if value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
 from vcray.api.formats import invalid, required, unsupported
 from vcray.api.jsonview import dig_int, dig_str
@@ -46,8 +47,14 @@ def one_of(
 
 def named(value: str, path: str, rule: Callable[[str], list[str]]) -> Iterator[str]:
     """A text that has to keep a format."""
-    for wrong in rule(value):
+    for wrong in broken(rule, value):
         yield invalid(path, value, wrong)
+
+
+@lru_cache(maxsize=16384)
+def broken(rule: Callable[[str], list[str]], value: str) -> tuple[str, ...]:
+    """What is wrong with a text by a rule; the same names, keys and labels come again and again."""
+    return tuple(rule(value))
 
 
 def port(value: JsonValue, path: str) -> Iterator[str]:
