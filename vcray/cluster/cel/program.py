@@ -17,7 +17,7 @@ _STRUCT = re.compile(r"(undefined field '[^']*') not found in struct '[^']*'")
 _QUALIFIED = re.compile(
     r"ERROR: <input>:(\d+):(\d+): undeclared reference to '([A-Za-z_][\w.]*)\.\w+'([^\n]*\n \| [^\n]*\n \| )(\.*)\^"
 )
-_KEY = re.compile(r'Key not found in map : "(.*)"', re.DOTALL)
+_KEY = re.compile(r'Key not found in map : "?(.*?)"?$', re.DOTALL)
 _INDEX = re.compile(r"Index error: index=(-?\d+) size=\d+")
 
 
