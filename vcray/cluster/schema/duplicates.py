@@ -16,6 +16,7 @@ from vcray.api.meta import JsonValue
 from vcray.cluster.kinds.faults import Where, spoken
 from vcray.cluster.objects.write import Write
 from vcray.kube.client import PatchType
+from vcray.kube.errors import BadRequest
 
 _PROTOBUF = "application/vnd.kubernetes.protobuf"
 
@@ -48,6 +49,17 @@ def note_repeated(write: Write, body: bytes, decoded: JsonValue, media_type: str
         ]
         found = [f"json patch {fault}" for fault in (*found, *unknown)]
     write.repeated.extend(found)
+
+
+def check_applied(write: Write, body: bytes) -> None:
+    """Refuse (BadRequest) or warn of what the text of an apply says twice, by the validation that was asked for."""
+    lines = _in_yaml(body) if write.validation != "Ignore" else []
+    if not lines:
+        return
+    fault = f"error converting YAML to JSON: {told(lines)[0]}"
+    if write.validation == "Strict":
+        raise BadRequest(f"error strict decoding YAML: {fault}")
+    write.warnings.append(fault)
 
 
 def repeated_fields(body: bytes, decoded: JsonValue, is_yaml: bool) -> list[str]:

@@ -16,7 +16,7 @@ from vcray.api.jsonview import dig, dig_object
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.kinds.data import type_name
 from vcray.cluster.kinds.decoding import read_metadata, read_object
-from vcray.cluster.kinds.faults import DecodeError, Faults, kind_of
+from vcray.cluster.kinds.faults import DecodeError, Faults, Where, kind_of, spoken
 from vcray.cluster.objects.catalog import Kind
 from vcray.cluster.schema.defaulting import apply_defaults
 from vcray.cluster.schema.duplicates import told
@@ -43,6 +43,7 @@ def read(
     of a patch: its faults are laid at the patch's door (Invalid), those of a body at the body's (BadRequest).
     """
     faults = Faults()
+    places = _places(obj) if repeated and kind.schema is None else []
     resets = dig(obj, "metadata", "managedFields") == []
     try:
         result = _read_built_in(kind, obj, faults) if kind.schema is None else _read_custom(kind, obj, faults)
@@ -52,10 +53,34 @@ def read(
         dig_object(result, "metadata")["managedFields"] = []
     unknown = [f'unknown field "{name}"' for name in faults.unknown]
     if (repeated or unknown) and validation == STRICT:
-        raise refusal(kind, f"strict decoding error: {', '.join([*told(repeated), *unknown])}", patch)
+        found = _in_order([*told(repeated), *unknown], places)
+        raise refusal(kind, f"strict decoding error: {', '.join(found)}", patch)
     if validation == WARN and warnings is not None:
-        warnings += [*repeated, *unknown]
+        warnings += _in_order([*repeated, *unknown], places)
     return result
+
+
+def _places(obj: JsonObject) -> list[str]:
+    """The fields of an object as faults name them, in the order of its text."""
+    found: list[str] = []
+
+    def walk(value: JsonValue, where: Where) -> None:
+        if isinstance(value, dict):
+            for name, item in value.items():
+                found.append(f'"{spoken((where, name))}"')
+                walk(item, (where, name))
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                walk(item, (where, index))
+
+    walk(obj, None)
+    return found
+
+
+def _in_order(told_faults: list[str], places: list[str]) -> list[str]:
+    """Faults in the order of the places that they name; those that name none stay in front."""
+    order = {place: index for index, place in enumerate(places)}
+    return sorted(told_faults, key=lambda fault: order.get(fault.partition(" field ")[2], -1))
 
 
 def refusal(kind: Kind, why: str, patch: Shown | None) -> ApiError:

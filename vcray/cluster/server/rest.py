@@ -17,7 +17,7 @@ from vcray.cluster.objects.review import Steps
 from vcray.cluster.objects.selectors import required_field
 from vcray.cluster.objects.store import Store
 from vcray.cluster.objects.write import Write
-from vcray.cluster.schema.duplicates import note_repeated
+from vcray.cluster.schema.duplicates import check_applied, note_repeated
 from vcray.cluster.server.answers import success, warning_header
 from vcray.cluster.server.bodies import YAML, media_type, read_body, read_object
 from vcray.cluster.server.forms import PARTIAL, PARTIAL_LIST, TABLE, form_of
@@ -242,6 +242,8 @@ def _patch(store: Store, target: Target, look: Rendering) -> Answer:
     write = write_of(request, "PatchOptions", target.subresource, how)
     patch = read_body(request.body, YAML if how == PatchType.APPLY else "", target.resource.kind)
     note_repeated(write, request.body or b"", patch, how)
+    if how == PatchType.APPLY:
+        check_applied(write, request.body or b"")
     present = store.storage.get(target.kind.stored, target.namespace, target.name)
     new = how == PatchType.APPLY and present is None
     verb = store.verbs.patch(target.resource, target.namespace, target.name, patch, how, write)
