@@ -19,7 +19,7 @@ from pathlib import Path
 from vcray.errors import CODES, Problem, ServerError
 
 START_S = 180.0
-STOP_S = 15.0
+STOP_S = 40.0
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 30.0
 STEADY_S = 60.0

@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from vcray.cli.runtime_folder import RuntimeFolder
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 _LOOK_S = 0.05
 
 
