@@ -60,7 +60,8 @@ class NodeSlot:
 
     def __init__(self, name: str, number: int, fast: bool = False) -> None:
         self.name, self.number, self.fast = name, number, fast
-        self.ip = f"172.{16 + (number >> 16) % 16}.{number >> 8 & 255}.{number & 255}"
+        place = number + 1
+        self.ip = f"172.{16 + (place >> 16) % 16}.{place >> 8 & 255}.{place & 255}"
         self.annotated = self.unplugged = False
         self.lease_known = False
         self._following = 0
