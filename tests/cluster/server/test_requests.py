@@ -106,6 +106,17 @@ def test_wishes_that_cannot_be_met_are_refused() -> None:
         wanted(PROTOBUF, custom=True)
 
 
+def test_a_watch_is_told_by_its_query_or_by_the_old_paths_alone() -> None:
+    def watches(path: str, **query: str) -> bool:
+        return Request("GET", path, query).watches
+
+    assert watches("/api/v1/pods", watch="true")
+    assert watches("/api/v1/watch/namespaces/n/pods")
+    assert watches("/apis/apps/v1/watch/deployments")
+    assert not watches("/api/v1/namespaces/watch/pods")
+    assert not watches("/api/v1/pods", watch="false")
+
+
 def test_a_request_may_limit_its_own_time() -> None:
     def seconds(text: str) -> float | None:
         return timeout_of(Request("GET", "/", {"timeout": text}))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from vcray.api.jsonview import dig_list, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import Resource
+from vcray.cluster.objects.record import Record
 from vcray.cluster.objects.review import User
 from vcray.cluster.objects.storage import Storage
 from vcray.cluster.server.attributes import Attributes
@@ -32,6 +33,7 @@ class Authority:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
+        self._decoded: dict[str, tuple[int, JsonObject]] = {}
 
     def check(self, user: User, wish: Attributes) -> None:
         """Refuse (Forbidden) what a user may not do."""
@@ -56,13 +58,21 @@ class Authority:
 
     def _bindings(self, resource: Resource, namespace: str) -> Iterator[JsonObject]:
         for record in self._storage.scan(resource, namespace):
-            yield record.decode()
+            yield self._decode(record)
 
     def _rules_of(self, binding: JsonObject, namespace: str) -> Iterable[JsonObject]:
         name = dig_str(binding, "roleRef", "name")
         own = dig_str(binding, "roleRef", "kind") == "Role"
         record = self._storage.get(ROLES if own else CLUSTER_ROLES, namespace if own else "", name)
-        return dig_objects(record.decode(), "rules") if record is not None else ()
+        return dig_objects(self._decode(record), "rules") if record is not None else ()
+
+    def _decode(self, record: Record) -> JsonObject:
+        """A role or binding, decoded once for each of its versions."""
+        version, decoded = self._decoded.get(record.uid, (0, {}))
+        if version != record.version:
+            decoded = record.decode()
+            self._decoded[record.uid] = (record.version, decoded)
+        return decoded
 
 
 def _names(binding: JsonObject, user: User, namespace: str) -> bool:

@@ -44,7 +44,15 @@ class Request:
     @property
     def watches(self) -> bool:
         """Whether it asks for a stream of changes."""
-        return self.method == "GET" and (self.flag("watch") or "/watch/" in self.path[:40])
+        return self.method == "GET" and (self.flag("watch") or _is_watch_path(self.path))
+
+
+def _is_watch_path(path: str) -> bool:
+    """Whether a path is one of the old ones that watch by themselves (`/api/v1/watch/...`)."""
+    if "/watch/" not in path:
+        return False
+    parts = path.split("/", 5)
+    return "watch" in (parts[3:4] if parts[1] == "api" else parts[4:5])
 
 
 class NotAcceptable(ApiError):
