@@ -18,6 +18,7 @@ from vcray.cluster.admission.pods import (
 )
 from vcray.cluster.definitions.registrar import check_definition, complete, complete_new
 from vcray.cluster.kinds.checks.kinds import validate_changed, validate_new
+from vcray.cluster.kinds.checks.labels import metadata_faults
 from vcray.cluster.kinds.services import ServiceAddresses
 from vcray.cluster.kinds.strategies import prepare_changed, prepare_new, sign_for
 from vcray.cluster.objects import refusals
@@ -71,7 +72,10 @@ class Admission:
 
     def check_new(self, kind: Kind, obj: JsonObject) -> None:
         """Refuse a new object that breaks its schema or the rules of its kind. Raises Invalid."""
-        causes = validate(obj, kind.schema) if kind.schema is not None else validate_new(kind.resource, obj)
+        if kind.schema is not None:
+            causes = [*metadata_faults(kind.resource, obj), *validate(obj, kind.schema)]
+        else:
+            causes = validate_new(kind.resource, obj)
         self._refuse(kind, obj, causes)
         if kind.resource == CUSTOMRESOURCEDEFINITIONS:
             check_definition(obj, None)
@@ -94,7 +98,9 @@ class Admission:
         if kind.resource == PODS and subresource not in ("ephemeralcontainers", "resize"):
             check_pod_update(old, obj)
         if kind.schema is not None:
-            causes = validate(obj, kind.schema, old)
+            same = old.get("metadata") == obj.get("metadata")
+            told = () if same else metadata_faults(kind.resource, obj)
+            causes = [*told, *validate(obj, kind.schema, old)]
         else:
             causes = validate_changed(kind.resource, old, obj)
         self._refuse(kind, obj, causes)

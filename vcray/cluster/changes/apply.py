@@ -151,7 +151,7 @@ def _updated(
     change = _Change(kind, old, new)
     owners = _after(before, change, None, force=True)
     taken = _ownable(kind, change.own.written, subresource)
-    if taken is None:
+    if taken is None or (kind.custom and subresource == "scale"):
         return owners
     manager = updater(name, kind.resource.api_version, subresource)
     known = owners.get(manager)
