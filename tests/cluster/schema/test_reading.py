@@ -44,7 +44,7 @@ def test_a_custom_object_is_pruned_and_defaulted_by_its_schema():
     )
 
     assert obj == {"metadata": {"name": "t"}, "spec": {"a": 1, "b": "x"}}
-    assert warnings == [f'unknown field "{name}"' for name in ("d", "spec.c", "metadata.no")]
+    assert warnings == [f'unknown field "{name}"' for name in ("metadata.no", "d", "spec.c")]
 
 
 def test_the_outcome_of_a_patch_is_laid_at_the_patchs_door():

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.conformance.harness.base import ADMIN_TOKEN
+from tests.conformance.harness.base import ADMIN_TOKEN, wait_until
 from vcray.cluster.objects.catalog import default_catalog
 
 FOLDER = Path(__file__).parent
@@ -34,10 +34,13 @@ _WARNING = re.compile(r'299 - "((?:[^"\\]|\\.)*)"')
 def normal(value: Any) -> Any:
     """An answer without what differs from server to server."""
     if isinstance(value, dict):
-        return {
+        shown = {
             key: "*" if key in OWN and not isinstance(item, dict) else normal(item)
             for key, item in value.items()
         }
+        if "managedFields" in shown:  # their order depends on where a second ends
+            shown["managedFields"].sort(key=lambda entry: json.dumps(entry, sort_keys=True))
+        return shown
     if isinstance(value, list):
         return [normal(item) for item in value]
     return _TIME.sub("TIME", _UID.sub("UID", value)) if isinstance(value, str) else value
@@ -62,6 +65,11 @@ class Pair:
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
         for server in self.servers:
             server.client.create("/api/v1/namespaces", body)
+
+    def await_served(self, path: str) -> None:
+        """Wait until both servers serve a new collection."""
+        for server in self.servers:
+            wait_until(lambda client=server.client: client.exists(path), f"{path} to be served")
 
     def answers(self, method: str, path: str, body: Any, media: str = "application/json") -> list[Any]:
         """Code, normal body and warnings of the embedded server's answer and of the real one's."""

@@ -9,5 +9,7 @@ from tests.conformance.objects.sequences import SEQUENCES
 def test_a_sequence_of_changes_goes_alike(pair, name):
     for number, step in enumerate(SEQUENCES[name](pair.namespace)):
         ours, theirs = pair.answers(step.method, step.path, step.body, step.media)
+        if step.serves:
+            pair.await_served(step.serves)
 
         assert ours == theirs, f"step {number}: {step.method} {step.path} {step.body}"

@@ -110,11 +110,11 @@ def _read_custom(kind: Kind, obj: JsonObject, faults: Faults) -> JsonObject:
     metadata = obj.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise DecodeError(f"json: cannot unmarshal {kind_of(metadata)} into Go value of type v1.ObjectMeta")
-    if kind.version is None or not kind.version.keeps_unknown:
-        prune(obj, kind.schema, faults)
     inner = Faults()
     obj["metadata"] = read_metadata(metadata, None, inner)
     faults.unknown += [f"metadata.{name}" for name in inner.unknown]
+    if kind.version is None or not kind.version.keeps_unknown:
+        prune(obj, kind.schema, faults)
     apply_defaults(obj, kind.schema)
     drop_nulls(obj, kind.schema)
     return obj
