@@ -109,7 +109,14 @@ async def test_pods_leave_a_silent_node_when_their_patience_is_over(world: World
     await world.pod("patient")
     await world.pod(
         "brief",
-        tolerations=[{"key": "node.kubernetes.io/unreachable", "operator": "Exists", "tolerationSeconds": 5}],
+        tolerations=[
+            {
+                "key": "node.kubernetes.io/unreachable",
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": 5,
+            }
+        ],
     )
     await world.pod("stays", tolerations=[{"operator": "Exists"}])
     await world.pass_time(15)
