@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,7 +14,7 @@ import pytest
 
 from tests.conformance.harness.base import wait_until
 from tests.conformance.harness.process import free_port
-from vcray.actors.ray_ground import PREFIX, Ground, alive, family, kill_all, require_listener
+from vcray.actors.ray_ground import PREFIX, Ground, alive, family, kill_all, refusal, require_listener
 from vcray.errors import ServerError
 
 PARENT = """
@@ -115,3 +116,12 @@ def test_an_address_that_is_none_is_refused_in_a_sentence(address: str) -> None:
 def test_an_address_where_nobody_listens_is_refused_at_once() -> None:
     with pytest.raises(ServerError, match=r"nothing answers there \(Connection refused\); check the address"):
         require_listener(f"127.0.0.1:{free_port()}")
+
+
+async def test_a_head_that_took_connections_is_missed_once_it_is_gone() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        address = f"127.0.0.1:{head.getsockname()[1]}"
+        require_listener(address)
+        assert await refusal(address) == ""
+
+    assert await refusal(address) == f"the head at {address}"

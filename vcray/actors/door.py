@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
+from vcray import errors
 from vcray.actors.host import Host, Link, Look, Lost, Opening, RemoteFailure, Stamp, send_lines
+from vcray.errors import Problem, VcrayError
 
 Reply: TypeAlias = tuple[str, bytes | str | None]
 """`ok` and a frame (or nothing), or `lost` or `failed` and why."""
+
+Refusal: TypeAlias = tuple[str, tuple[Problem, ...]]
+"""The class of a VcrayError and its problems."""
 
 
 class Door:
@@ -22,10 +27,14 @@ class Door:
     def __init__(self, link: Link, host: Host | None = None) -> None:
         self._host = host or Host(link)
 
-    async def open(self, opening: Opening) -> None:
-        """See `Host.open`; what a part's start raises is raised here."""
+    async def open(self, opening: Opening) -> Refusal | None:
+        """See `Host.open`; the VcrayError that a part's start raises, as data."""
         send_lines(self._host, opening.facts.settings.log_level)
-        await self._host.open(opening)
+        try:
+            await self._host.open(opening)
+        except VcrayError as error:
+            return type(error).__name__, error.problems
+        return None
 
     async def close(self) -> None:
         """See `Host.close`."""
@@ -75,3 +84,10 @@ def opened(reply: Reply) -> bytes | None:
         raise RemoteFailure(value)
     assert value is None or isinstance(value, bytes)
     return value
+
+
+def raise_refusal(refusal: Refusal) -> NoReturn:
+    """Raise the VcrayError again."""
+    name, problems = refusal
+    kind = getattr(errors, name, VcrayError)
+    raise kind(problems)

@@ -6,6 +6,7 @@ and together they cost 190 MB and several seconds of a core at start, so a shell
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import shutil
@@ -127,6 +128,20 @@ def require_listener(address: str) -> None:
             address,
             f"nothing answers there ({error.strerror or error}); check the address, or leave it out and one is started",
         ) from error
+
+
+async def refusal(address: str | None) -> str:
+    """Why the head at an address we have joined is no more; empty while it takes connections, or is only slow."""
+    host, _, port = (address or "").rpartition(":")
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+        writer.close()
+    except ConnectionRefusedError:
+        return f"the head at {address}"
+    except (OSError, TimeoutError, ValueError):
+        return ""
+    return ""
 
 
 def _no_ray(address: str, what: str) -> ServerError:

@@ -37,9 +37,9 @@ from ray._raylet import (  # type: ignore[attr-defined]
 )
 from ray.exceptions import RayError
 
-from vcray.actors.door import Door, Reply, opened
-from vcray.actors.host import Look, Lost, Opening, Stamp
-from vcray.actors.ray_ground import Ground, kill_all, require_listener, take_signals_back
+from vcray.actors.door import Door, Reply, opened, raise_refusal
+from vcray.actors.host import ALONE_S, Look, Lost, Opening, Stamp
+from vcray.actors.ray_ground import Ground, kill_all, refusal, require_listener, take_signals_back
 from vcray.core.pools import ScorersLost
 from vcray.errors import Problem, ServerError
 from vcray.log import get_logger
@@ -58,6 +58,7 @@ LOOK_S: Final = 5.0
 JOIN_S: Final = 20.0
 WATCH_S: Final = 0.25
 """How often the processes of our own Ray are looked at."""
+WATCH_JOINED_S: Final = 2.0
 NOBODY: Final = 9
 """A port where nobody listens."""
 
@@ -248,7 +249,7 @@ class RayProcesses:
         self._own: OwnRay | None = None
         self._link = _RayLink()
         self._pids: dict[str, int] = {}
-        self._joined = False
+        self._joined = self._left_joined = False
         self._namespace = f"vcray-{uuid.uuid4().hex[:8]}"
         # one thread for all that blocks; it must outlive what it starts, which dies with it
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ray")
@@ -263,6 +264,8 @@ class RayProcesses:
         return self._own
 
     async def begin(self, hosts: Sequence[str]) -> None:
+        if self._left_joined:  # what is left of our hosts there closes when nobody looks after it
+            await asyncio.sleep(ALONE_S)
         await self._blocking(self._join, hosts)
         take_signals_back()
 
@@ -277,7 +280,9 @@ class RayProcesses:
                 if monotonic() > late or (self._own is not None and self._own.dead()):
                     raise
                 await asyncio.sleep(WATCH_S)
-        await self._within(OPEN_S, actor.open.remote(opening))
+        refused = await self._within(OPEN_S, actor.open.remote(opening))
+        if refused:
+            raise_refusal(refused)
 
     async def close(self, host: str) -> None:
         await self._within(CLOSE_S, self._link.actor(host).close.remote())
@@ -294,12 +299,13 @@ class RayProcesses:
         lives = [asyncio.ensure_future(reply(actor.live.remote())) for actor in self._link.actors.values()]
         try:
             while True:
-                done, _ = await asyncio.wait(lives, timeout=WATCH_S, return_when=asyncio.FIRST_COMPLETED)
-                dead = "" if self._own is None else self._own.dead()
+                pause = WATCH_S if self._own is not None else WATCH_JOINED_S
+                done, _ = await asyncio.wait(lives, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+                dead = await refusal(self._address) if self._own is None else self._own.dead()
                 if dead:
                     return f"ended: {dead}"
                 if done:
-                    return "" if self._own is not None or ray.is_initialized() else "Ray is gone"
+                    return ""
         finally:
             for each in lives:
                 each.cancel()
@@ -344,7 +350,7 @@ class RayProcesses:
             own.end(self._pids.values())
         if self._joined:
             ray.shutdown()
-            self._joined = False
+            self._joined, self._left_joined = False, own is None
         self._pids = {}
 
 
