@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api.jsonview import dig_objects, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import EVENTS, NODES, PODS
-from vcray.cluster.kubelet import Fleet
+from vcray.cluster.kubelet import Fleet, FleetOptions
 from vcray.cluster.objects.store import Store
 from vcray.cluster.server.inprocess import InProcessTransport
 from vcray.cluster.workloads import Workloads
@@ -24,11 +25,12 @@ async def settle() -> None:
 class World:
     """A store with its controllers and two simulated nodes."""
 
-    def __init__(self) -> None:
+    def __init__(self, lease_period_s: float = 10.0) -> None:
         self.time = VirtualTime()
         self.store = Store(self.time)
         self.client = KubeClient(InProcessTransport(self.store), "test")
-        self.fleet = Fleet(InProcessTransport(self.store), 2, time=self.time)
+        options = FleetOptions(lease_period_s=lease_period_s)
+        self.fleet = Fleet(InProcessTransport(self.store), 2, options=options, time=self.time)
         self.workloads = Workloads(InProcessTransport(self.store), self.time)
 
     async def pass_time(self, seconds: float) -> None:
@@ -63,11 +65,11 @@ class World:
         return {f"{each['key']}:{each['effect']}" for each in dig_objects(node, "spec", "taints")}
 
 
-def played(test: Callable[[World], Awaitable[None]]) -> Callable[[], None]:
+def played(test: Callable[[World], Awaitable[None]], lease_period_s: float = 10.0) -> Callable[[], None]:
     """Run a test in a world of its own."""
 
     async def whole() -> None:
-        world = World()
+        world = World(lease_period_s)
         await world.fleet.start()
         await world.workloads.start()
         await settle()
@@ -174,7 +176,7 @@ async def test_node_without_a_lease_is_left_alone(world: World) -> None:
     assert dig_objects(node, "spec", "taints") == []
 
 
-@played
+@partial(played, lease_period_s=0.0)
 async def test_events_go_an_hour_after_they_were_last_written(world: World) -> None:
     for name in ("once", "again"):
         event: JsonObject = {"metadata": {"name": name}, "involvedObject": {"namespace": "default"}}

@@ -226,7 +226,7 @@ class Fleet:
         while True:
             names = list(self.slots)
             period = max(self.options.lease_period_s, len(names) / RENEWALS_PER_S)
-            steps = max(1, int(period))
+            steps = max(1, min(int(period), len(names)))
             for step in range(steps):
                 for name in names[step::steps]:
                     slot = self.slots.get(name)
