@@ -10,7 +10,6 @@ from vcray.clock import rfc3339
 from vcray.cluster.objects.review import User
 from vcray.cluster.objects.store import Store
 from vcray.cluster.server.accounts import ISSUER, Accounts, Binding
-from vcray.cluster.server.answers import json_answer
 from vcray.cluster.server.authorization import Authority, wish_of
 from vcray.cluster.server.bodies import read_object
 from vcray.cluster.server.options import write_of
@@ -147,7 +146,7 @@ class Identities:
             },
             "status": {"token": token, "expirationTimestamp": rfc3339(ends)},
         }
-        return json_answer(request, 201, body)
+        return whole(request, target.kind, 201, body)
 
 
 def user_info(user: User) -> JsonObject:

@@ -17,7 +17,7 @@ from vcray.cluster.objects.versions import item, shown
 from vcray.cluster.objects.watching import line
 from vcray.cluster.protobuf import codec
 from vcray.cluster.server.answers import indented, list_body, list_metadata
-from vcray.cluster.server.forms import META, PARTIAL, PARTIAL_LIST, TABLE, Form, form_of
+from vcray.cluster.server.forms import META, PARTIAL, PARTIAL_LIST, PLAIN, TABLE, Form, form_of
 from vcray.cluster.server.requests import JSON, YAML, Request
 from vcray.cluster.tables.render import as_table, own_version
 from vcray.kube.transport import Response
@@ -131,8 +131,12 @@ class Rendering:
 
 
 def whole(request: Request, kind: Kind, status: int, obj: JsonObject) -> Response:
-    """The answer with an object of a kind that is not stored; it has no form but its own. NotAcceptable."""
-    return Rendering(request, kind, form_of(request, kind)).answer(status, msgspec.json.encode(obj))
+    """The answer with an object of a kind that is not stored; it has no form but its own. NotAcceptable.
+
+    What belongs to a custom kind, its scale, is always JSON.
+    """
+    form = PLAIN if kind.custom else form_of(request, kind)
+    return Rendering(request, kind, form).answer(status, msgspec.json.encode(obj))
 
 
 def _partial(form: Form, body: bytes) -> bytes:

@@ -9,10 +9,10 @@ from vcray.cluster.objects import refusals
 from vcray.cluster.objects.record import Record, section
 from vcray.cluster.objects.store import Store
 from vcray.cluster.objects.versions import decoded
-from vcray.cluster.server.answers import json_answer
 from vcray.cluster.server.bodies import YAML, media_type, read_body
 from vcray.cluster.server.options import write_of
 from vcray.cluster.server.paths import Target
+from vcray.cluster.server.rendering import whole
 from vcray.cluster.server.requests import Request
 from vcray.cluster.server.rest import Answer, not_allowed, with_warnings
 from vcray.kube.client import PatchType
@@ -27,7 +27,7 @@ def scale(store: Store, target: Target, request: Request) -> Answer:
         raise refusals.no_such_resource()
     record = store.read(target.resource, target.namespace, target.name)
     if request.method == "GET":
-        return json_answer(request, 200, _shown(target, record))
+        return whole(request, target.kind, 200, _shown(target, record))
     if request.method not in ("PUT", "PATCH"):
         raise not_allowed()
     how = media_type(request.content_type) if request.method == "PATCH" else ""
@@ -44,7 +44,7 @@ def scale(store: Store, target: Target, request: Request) -> Answer:
     changed = yield from store.verbs.patch(
         target.resource, target.namespace, target.name, change, PatchType.MERGE, write
     )
-    return with_warnings(json_answer(request, 200, _shown(target, changed)), write.warnings)
+    return with_warnings(whole(request, target.kind, 200, _shown(target, changed)), write.warnings)
 
 
 def _wanted(present: JsonObject, request: Request, how: str) -> JsonObject:

@@ -12,10 +12,11 @@ from vcray.cluster.objects.review import Review
 from vcray.cluster.objects.store import Store
 from vcray.cluster.objects.verbs import CONNECT
 from vcray.cluster.objects.write import Write
-from vcray.cluster.server.answers import json_answer, success, text_answer
+from vcray.cluster.server.answers import success, text_answer
 from vcray.cluster.server.bodies import read_body
 from vcray.cluster.server.options import write_of
 from vcray.cluster.server.paths import Target
+from vcray.cluster.server.rendering import whole
 from vcray.cluster.server.requests import Request
 from vcray.cluster.server.rest import Answer, Subresource, not_allowed, with_warnings
 from vcray.cluster.server.scale import scale
@@ -55,7 +56,7 @@ def _bind(store: Store, target: Target, request: Request) -> Answer:
     body = _body_of(request, "Binding")
     name = target.name or dig_str(body, "metadata", "name")
     yield from placing.bind(store, target.namespace, name, body, write)
-    return with_warnings(json_answer(request, 201, success(201)), write.warnings)
+    return with_warnings(whole(request, target.kind, 201, success(201)), write.warnings)
 
 
 def _evict(store: Store, target: Target, request: Request) -> Answer:
@@ -63,7 +64,7 @@ def _evict(store: Store, target: Target, request: Request) -> Answer:
         raise not_allowed()
     write = write_of(request, "CreateOptions", "eviction")
     yield from placing.evict(store, target.namespace, target.name, _body_of(request, "Eviction"), write)
-    return with_warnings(json_answer(request, 201, success(201)), write.warnings)
+    return with_warnings(whole(request, target.kind, 201, success(201)), write.warnings)
 
 
 def _connect(store: Store, target: Target, request: Request) -> Answer:
