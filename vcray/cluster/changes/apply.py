@@ -12,7 +12,7 @@ from dataclasses import replace
 import msgspec
 
 from vcray.api.jsonview import dig_str
-from vcray.api.meta import JsonObject
+from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.changes.comparing import Comparison, compare, field_set
 from vcray.cluster.changes.managers import (
     BEFORE_FIRST_APPLY,
@@ -117,9 +117,12 @@ def _after(owners: Owners, change: _Change, self_name: Manager | None, force: bo
         lost = root_common(owned.fields, seen.written)
         if lost is not None:
             conflicts[manager] = lost
+        if lost is None and root_common(owned.fields, seen.removed) is None:
+            result[manager] = owned
+            continue
         fields = root_without(root_without(owned.fields, lost), seen.removed)
         if fields is not None:
-            result[manager] = replace(owned, fields=fields)
+            result[manager] = replace(owned, fields=fields, in_order=False)
     if conflicts and not force:
         raise apply_conflict(owners, conflicts)
     return result
@@ -134,8 +137,8 @@ def track_update(
     ordinary writes. A client may clear or replace the managers of the object; through a subresource it may not.
     """
     before = {} if old is None else read_owners(old)
-    if not subresource and old is not None:
-        before = {} if is_reset(new) else (read_owners(new) or before)
+    if not subresource and old is not None and _managers(new) != _managers(old):
+        before = {} if is_reset(new) else (read_owners(new, stored=False) or before)
     if not before and (old is not None or not kind.tracks):
         new_metadata = new.get("metadata")
         if isinstance(new_metadata, dict):
@@ -143,6 +146,11 @@ def track_update(
         return
     start = zero_object(kind.resource.api_version, kind.resource.kind) if old is None else old
     write_owners(new, capped(_updated(kind, before, start, new, name, subresource, now)))
+
+
+def _managers(obj: JsonObject) -> JsonValue:
+    metadata = obj.get("metadata")
+    return metadata.get("managedFields") if isinstance(metadata, dict) else None
 
 
 def _updated(

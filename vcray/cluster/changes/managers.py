@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 from vcray.api.jsonview import dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
@@ -29,11 +29,15 @@ class Manager(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """The fields of one manager in the version they are named in, and the time of its last change."""
+    """The fields of one manager in the version they are named in, and the time of its last change.
+
+    `in_order` says that the steps stand in the order of a server already, as in what was stored.
+    """
 
     fields: Set
     api_version: str
     time: str
+    in_order: bool = False
 
 
 Owners: TypeAlias = dict[Manager, Owned]
@@ -49,17 +53,17 @@ def updater(name: str, api_version: str, subresource: str = "") -> Manager:
     return Manager(name, UPDATE, api_version, subresource)
 
 
-def read_owners(obj: JsonObject) -> Owners:
-    """The managers of an object."""
+def read_owners(obj: JsonObject, stored: bool = True) -> Owners:
+    """The managers of an object; `stored` says that they were written by `write_owners` and need no second look."""
     owners: Owners = {}
     for entry in dig_objects(obj, "metadata", "managedFields"):
         operation, version = dig_str(entry, "operation"), dig_str(entry, "apiVersion")
-        fields = at_root(entry.get("fieldsV1"))
+        fields = at_root(entry.get("fieldsV1"), copied=not stored)
         if not operation or fields is None:
             continue
         identity = "" if operation == APPLY else version
         manager = Manager(dig_str(entry, "manager"), operation, identity, dig_str(entry, "subresource"))
-        owners[manager] = Owned(fields, version, dig_str(entry, "time"))
+        owners[manager] = Owned(fields, version, dig_str(entry, "time"), in_order=stored)
     return owners
 
 
@@ -71,7 +75,7 @@ def write_owners(obj: JsonObject, owners: Owners) -> None:
         owned = owners[manager]
         if owned.fields is None:
             continue
-        fields: JsonValue = _in_order(owned.fields)
+        fields = cast("JsonValue", owned.fields) if owned.in_order else _in_order(owned.fields)
         entry: JsonObject = {
             "manager": manager.name,
             "operation": manager.operation,

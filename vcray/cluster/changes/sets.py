@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.changes.shapes import Shape
@@ -21,10 +21,12 @@ Path: TypeAlias = tuple[str, ...]
 SELF = "."
 
 
-def at_root(tree: JsonValue) -> Set:
-    """A stored tree as a set; empty ones and malformed steps count as nothing."""
+def at_root(tree: JsonValue, copied: bool = True) -> Set:
+    """A tree of a request, or of the store unless `copied`, as a set; empty ones and malformed steps count as nothing."""
     if not isinstance(tree, dict):
         return None
+    if not copied:
+        return cast("Node", tree) or None
     return {step: _node(below) for step, below in tree.items() if step != SELF} or None
 
 

@@ -7,6 +7,8 @@ doing, comes after, and is nobody's in `managedFields`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
+from functools import cache
 
 from vcray.api.jsonview import dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
@@ -60,6 +62,11 @@ def sign_for(request: JsonObject, user: User) -> None:
 
 def empty_status(api_version: str, kind: str) -> JsonObject | None:
     """The status of an object that nobody has written one of, with its defaults; None if it is not shown."""
+    return deepcopy(_empty_status(api_version, kind))
+
+
+@cache
+def _empty_status(api_version: str, kind: str) -> JsonObject | None:
     name = type_name(api_version, kind)
     if name is None:
         return None
