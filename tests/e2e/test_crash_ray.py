@@ -145,6 +145,7 @@ def test_when_everything_is_killed_and_started_anew_every_gang_is_whole_or_waiti
     def kill() -> Callable[[], object]:
         family = running[0].family()
         kill_together(family)
+        running[0].kill()  # it is gone; this collects it
         wait_gone(family)
         running[0] = start(server, log)
         return running[0].ready
@@ -157,7 +158,7 @@ def test_when_the_driver_is_killed_nothing_of_it_stays_and_its_successor_carries
 ) -> None:
     def kill() -> Callable[[], object]:
         family = running[0].family()
-        running[0].kill_process("driver")
+        running[0].kill()
         wait_gone(family)
         running[0] = start(server, log)
         return running[0].ready

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import sys
 
 from tests.ray.cases import CASES, NUMBER, Case
@@ -53,6 +54,7 @@ def main() -> None:
     ray_constants.ENABLE_RAY_CLUSTER = False
     node.Node = QuietNode  # type: ignore[misc]
     ground = Ground()
+    os.environ["RAY_TMPDIR"] = str(ground.folder)
     small = {"num_cpus": 2, "object_store_memory": 100 * 2**20, "temp_dir": str(ground.folder)}
     with raylet_without_agents(ground):
         cluster = Cluster(initialize_head=True, head_node_args={**small, "include_dashboard": False})
