@@ -368,8 +368,9 @@ def test_leases_are_renewed_while_a_node_lives() -> None:
 def test_fleet_that_starts_again_takes_over_running_pods() -> None:
     async def whole() -> None:
         async with running(FleetOptions(lease_period_s=0)) as world:
-            await world.pod("p", "sleep 20")
-            await world.pass_time(5)
+            before: JsonObject = {"name": "before", "image": "busybox", "command": ["sleep", "2"]}
+            await world.pod("p", "sleep 20", initContainers=[before])
+            await world.pass_time(7)
             await world.fleet.stop()
             again = Fleet(
                 InProcessTransport(world.store), 2, options=FleetOptions(lease_period_s=0), time=world.time
@@ -377,7 +378,7 @@ def test_fleet_that_starts_again_takes_over_running_pods() -> None:
             await again.start()
             await world.pass_time(10)
             middle = await world.phase("p")
-            await world.pass_time(7)
+            await world.pass_time(8)
 
             assert (middle, await world.phase("p")) == ("Running", "Succeeded")
             await again.stop()

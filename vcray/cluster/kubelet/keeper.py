@@ -15,7 +15,7 @@ import msgspec
 
 from vcray.api import wire
 from vcray.api.resources import PODS
-from vcray.cluster.kubelet.boxes import Stage
+from vcray.cluster.kubelet.boxes import End, Stage
 from vcray.cluster.kubelet.lifecycle import Life, PodLife
 from vcray.cluster.kubelet.nodes import NodeSlot
 from vcray.cluster.kubelet.plan import plan_pod
@@ -188,6 +188,9 @@ def _resume(life: PodLife, pod: SeenPod, now: float) -> None:
     """Take over a pod that another kubelet, or one before a restart, has started."""
     started = _seconds(pod.status.start_time, now)
     life.begin_at = life.started_at = started
+    for box in life.inits:
+        if not box.plan.sidecar:
+            box.stage, box.end = Stage.ENDED, End(started, started, 0)
     life.advance(started)
     for box, status in zip(life.mains, pod.status.container_statuses or (), strict=False):
         box.restarts = status.restart_count
