@@ -1,4 +1,4 @@
-"""Label and field selectors as they come in a query, and label selectors as objects hold them."""
+"""Field selectors as they come in a query, both selectors of a query as one test, label selectors as objects hold them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from vcray.api.meta import JsonValue
 from vcray.cluster.objects.catalog import Kind
+from vcray.cluster.objects.labels import label_selector
 from vcray.cluster.objects.record import (
     Record,
     dig,
@@ -24,37 +25,6 @@ _WHEN_ABSENT = {
     "status.replicas": "0",
     "status.successful": "0",
 }
-
-Test = Callable[[Mapping[str, str]], bool]
-
-_KEY = r"[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?"
-_SET = re.compile(rf"^({_KEY})\s+(in|notin)\s*\(([^()]*)\)$")
-_EQUALS = re.compile(rf"^({_KEY})\s*(==|=|!=)\s*([-A-Za-z0-9_.]*)$")
-_EXISTS = re.compile(rf"^(!?)\s*({_KEY})$")
-_COMMA = re.compile(r",(?![^()]*\))")
-
-
-def _requirement(clause: str) -> Test:
-    if found := _SET.match(clause):
-        key, values = found[1], frozenset(value.strip() for value in found[3].split(","))
-        if found[2] == "in":
-            return lambda labels: labels.get(key) in values
-        return lambda labels: labels.get(key) not in values
-    if found := _EQUALS.match(clause):
-        key, wanted = found[1], found[3]
-        if found[2] == "!=":
-            return lambda labels: labels.get(key) != wanted
-        return lambda labels: labels.get(key) == wanted
-    if found := _EXISTS.match(clause):
-        key = found[2]
-        return (lambda labels: key not in labels) if found[1] else (lambda labels: key in labels)
-    raise BadRequest(f"unable to parse requirement: {clause!r}")
-
-
-def label_selector(query: str) -> Test:
-    """A test of labels from a query such as `app=web,tier in (a, b),!legacy`. BadRequest if it is malformed."""
-    tests = [_requirement(clause.strip()) for clause in _COMMA.split(query) if clause.strip()]
-    return lambda labels: all(test(labels) for test in tests)
 
 
 def selector_matches(selector: JsonValue, labels: Mapping[str, str]) -> bool:
