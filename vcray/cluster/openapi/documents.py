@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from vcray.api.jsonview import dig_objects
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.kinds.data import kinds_data, type_name
 from vcray.cluster.objects.catalog import Catalog, Kind
@@ -15,7 +16,18 @@ from vcray.cluster.openapi.published import custom_schemas
 from vcray.cluster.openapi.schemas import built_in_v2, built_in_v3, closure, references
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
-_ALWAYS = {f"{_META}{name}" for name in ("Status", "DeleteOptions", "Patch", "ObjectMeta", "ListMeta")}
+_ALWAYS = {
+    f"{_META}{name}"
+    for name in (
+        "APIResourceList",
+        "DeleteOptions",
+        "ListMeta",
+        "ObjectMeta",
+        "Patch",
+        "Status",
+        "WatchEvent",
+    )
+}
 _INFO: JsonObject = {"title": "Kubernetes", "version": "1.36"}
 _TOKEN: JsonObject = {
     "BearerToken": {
@@ -137,6 +149,15 @@ def _paths(kinds: list[Kind], v3: bool) -> JsonObject:
     return {path: item for kind in kinds for path, item in sorted(path_items(kind, v3).items())}
 
 
+def _of_group(schema: JsonObject, group: str) -> JsonObject:
+    """A schema that names itself only by its own group and the core one: DeleteOptions belong to every group."""
+    named = dig_objects(schema, "x-kubernetes-group-version-kind")
+    if len(named) < 2:
+        return schema
+    own: list[JsonValue] = [each for each in named if each.get("group") in ("", group)]
+    return {**schema, "x-kubernetes-group-version-kind": own}
+
+
 def _v3(kinds: list[Kind]) -> JsonObject:
     types = kinds_data().types
     schemas: JsonObject = {}
@@ -154,7 +175,7 @@ def _v3(kinds: list[Kind]) -> JsonObject:
     references(paths, used)
     named |= {reference.rpartition("/")[2] for reference in used}
     for name in closure(named, types):
-        schemas[name] = built_in_v3(name, types[name])
+        schemas[name] = _of_group(built_in_v3(name, types[name]), kinds[0].resource.group)
     return {
         "openapi": "3.0.0",
         "info": _INFO,
