@@ -6,6 +6,7 @@ import json
 import pytest
 import yaml
 
+from tests.cli.cluster_server import write_kubeconfig
 from vcray.api.crds import MODELS
 from vcray.cli.check import checked
 from vcray.cli.main import execute
@@ -161,11 +162,26 @@ def test_a_folder_without_scenarios_is_one_sentence(vcray, tmp_path):
     assert vcray("sim", tmp_path) == (2, "", f"VC0503 {tmp_path}: the folder holds no .yaml file\n")
 
 
-def test_the_backend_that_is_not_there_yet_is_refused(vcray, tmp_path):
-    code, _, err = vcray("sim", "--backend", "kubeconfig", tmp_path)
+def test_scenarios_run_one_after_the_other_on_the_embedded_server(vcray, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.yaml").write_text(HOLDS)
 
-    assert code == 2
-    assert err == "VC0502 --backend: kubeconfig is not there yet; leave the flag out\n"
+    code, out, err = vcray("sim", "--backend", "embedded", "-o", "json", tmp_path)
+
+    assert (code, err) == (0, "")
+    assert [(each["ok"], len(each["runs"])) for each in json.loads(out)] == [(True, 1), (True, 1)]
+
+
+def test_a_server_of_scenarios_that_is_away_is_one_sentence(vcray, tmp_path):
+    file = tmp_path / "s.yaml"
+    file.write_text(HOLDS)
+    kubeconfig = write_kubeconfig(tmp_path, 1)
+
+    code, _, err = vcray("sim", "--backend", "kubeconfig", "--kubeconfig", kubeconfig, file)
+
+    assert code == 1
+    assert err.startswith(f"VC0401 {file}: one_pod_is_bound, order 0: start: ")
+    assert err.count("\n") == 1
 
 
 def test_crds_are_printed_as_one_stream_of_documents(vcray):
