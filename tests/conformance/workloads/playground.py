@@ -21,6 +21,7 @@ COLLECTIONS = {
     "replicasets": "/apis/apps/v1",
     "deployments": "/apis/apps/v1",
     "jobs": "/apis/batch/v1",
+    "poddisruptionbudgets": "/apis/policy/v1",
 }
 
 
@@ -80,6 +81,7 @@ class Playground:
             "replicationcontrollers": "ReplicationController",
             "deployments": "Deployment",
             "jobs": "Job",
+            "poddisruptionbudgets": "PodDisruptionBudget",
         }
         return {
             "apiVersion": COLLECTIONS[plural].split("/", 2)[2].removeprefix("/"),

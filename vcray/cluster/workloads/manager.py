@@ -10,6 +10,7 @@ from vcray.cluster.workloads.accounts import RootCertificateController, ServiceA
 from vcray.cluster.workloads.base import Controller, Shared
 from vcray.cluster.workloads.cronjob.controller import CronJobController
 from vcray.cluster.workloads.deployment.controller import DeploymentController
+from vcray.cluster.workloads.disruption import DisruptionController
 from vcray.cluster.workloads.evictions import PodEviction
 from vcray.cluster.workloads.expiry import EventExpiry
 from vcray.cluster.workloads.job.controller import JobController
@@ -38,6 +39,7 @@ CONTROLLERS: tuple[Callable[[Shared], Controller], ...] = (
     NodeLifecycle,
     PodEviction,
     EventExpiry,
+    DisruptionController,
     PolicyStatusController,
     ClaimProtectionController,
     VolumeProtectionController,
