@@ -78,9 +78,10 @@ class Collector:
         """Whether nothing is left to look at."""
         return not self._notes
 
-    def defer(self, schedule: Schedule) -> None:
-        """Work in slices from now on, each called through `schedule`."""
+    def defer(self, schedule: Schedule | None) -> None:
+        """Work in slices from now on, each called through `schedule`; None means at once again."""
         self._schedule = schedule
+        self._asked = False
         self.work()
 
     def recover(self) -> None:
@@ -88,6 +89,8 @@ class Collector:
         for resource in self._catalog.resources():
             for record in list(self._storage.scan(resource)):
                 self._look(record)
+                if any(self._is_odd(record, uid) for uid in record.owners):
+                    self._note("item", record.uid)
                 if record.resource == NAMESPACES and record.fields["status.phase"] == "Terminating":
                     self.empty_namespace(record.name)
         self.work()

@@ -145,6 +145,8 @@ class EmbeddedServer:
         if self._listener is not None:
             await self._listener.wait_closed()
         self._server = self._listener = None
+        if self.store.removal.collector is not None:
+            self.store.removal.collector.defer(None)
         self._fairness.close()
         await self._webhooks.close()
         if self._quotas is not None:
