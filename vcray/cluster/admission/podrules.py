@@ -18,18 +18,6 @@ _FREE = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds"
 _FREE_WHILE_GATED = ("nodeSelector", "affinity")
 
 
-def missing_in_pod_spec(spec: JsonObject, path: str) -> list[str]:
-    """Field errors for containers without name or image, and for a pod without containers."""
-    errors = []
-    if not entries(spec.get("containers")):
-        errors.append(f"{path}.containers: Required value")
-    for list_name in ("containers", "initContainers"):
-        for index, container in enumerate(entries(spec.get(list_name))):
-            missing = (name for name in ("name", "image") if not text(container.get(name)))
-            errors += [f"{path}.{list_name}[{index}].{name}: Required value" for name in missing]
-    return errors
-
-
 def check_pod_update(old: JsonObject, new: JsonObject) -> None:
     """Refuse (Invalid) a change of a pod's spec beyond images, deadline, further tolerations and removed gates.
 
@@ -40,13 +28,39 @@ def check_pod_update(old: JsonObject, new: JsonObject) -> None:
         return
     name = text(dig(new, "metadata", "name"))
     gates_before, gates_after = entries(before.get("schedulingGates")), entries(after.get("schedulingGates"))
-    if any(gate not in gates_before for gate in gates_after):
-        raise refusals.invalid(PODS, name, ["spec.schedulingGates: Forbidden: only deletion is allowed"])
+    told = [*_new_gates(gates_before, gates_after), *_deadline_faults(before, after)]
+    told += [
+        f"spec.{field}: Forbidden: pod updates may not add or remove containers"
+        for field in ("containers", "initContainers")
+        if len(entries(before.get(field))) != len(entries(after.get(field)))
+    ]
+    if told:
+        raise refusals.invalid(PODS, name, told)
     free = (*_FREE, *_FREE_WHILE_GATED) if gates_before else _FREE
     tolerated = entries(after.get("tolerations"))
     kept = all(toleration in tolerated for toleration in entries(before.get("tolerations")))
     if not kept or _fixed(before, free) != _fixed(after, free):
         raise refusals.invalid(PODS, name, [_MESSAGE])
+
+
+def _new_gates(before: list[JsonObject], after: list[JsonObject]) -> list[str]:
+    return [
+        f"spec.schedulingGates[{index}].name: Forbidden: only deletion is allowed, but found new scheduling gate "
+        f"'{text(gate.get('name'))}'"
+        for index, gate in enumerate(after)
+        if gate not in before
+    ]
+
+
+def _deadline_faults(before: JsonObject, after: JsonObject) -> list[str]:
+    old, new = before.get("activeDeadlineSeconds"), after.get("activeDeadlineSeconds")
+    if not isinstance(old, int):
+        return []
+    where = "spec.activeDeadlineSeconds"
+    if not isinstance(new, int):
+        return [f'{where}: Invalid value: "": must not update from a positive integer to nil value']
+    why = "must be less than or equal to previous value"
+    return [f"{where}: Invalid value: {new}: {why}"] if new > old else []
 
 
 def _fixed(spec: JsonObject, free: tuple[str, ...]) -> JsonObject:

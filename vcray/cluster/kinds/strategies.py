@@ -165,7 +165,47 @@ _NEW: Mapping[str, Callable[[JsonObject, str], None]] = {
     "jobs.batch": _job,
     "priorityclasses.scheduling.k8s.io": _priority_class,
 }
+
+
+def _pod_changed(old: JsonObject, obj: JsonObject) -> None:
+    """What admission computed stays where a client leaves it out, and so does the quality of service."""
+    before, spec = section(old, "spec"), section(obj, "spec")
+    for field in ("priority", "preemptionPolicy"):
+        if spec.get(field) is None and before.get(field) is not None:
+            spec[field] = before[field]
+    quality = section(old, "status").get("qosClass")
+    if quality and not section(obj, "status").get("qosClass"):
+        section(obj, "status")["qosClass"] = quality
+
+
+_OUTWARD = ("NodePort", "LoadBalancer")
+
+
+def _service_changed(old: JsonObject, obj: JsonObject) -> None:
+    """What only the former type of a service has goes with it, unless the client says otherwise."""
+    before, spec = section(old, "spec"), section(obj, "spec")
+    was, now = text(before.get("type")), text(spec.get("type"))
+    if was == now:
+        return
+    gone = []
+    if was in _OUTWARD and now not in _OUTWARD:
+        gone += ["externalTrafficPolicy", "healthCheckNodePort"]
+        ports = {port.get("nodePort") for port in dig_objects(before, "ports")}
+        for port in dig_objects(spec, "ports"):
+            if port.get("nodePort") in ports:
+                port.pop("nodePort", None)
+    if was == "LoadBalancer":
+        gone += ["allocateLoadBalancerNodePorts", "loadBalancerClass"]
+    if now == "ExternalName":
+        gone.append("internalTrafficPolicy")
+    for field in gone:
+        if spec.get(field) == before.get(field):
+            spec.pop(field, None)
+
+
 _CHANGED: Mapping[str, Callable[[JsonObject, JsonObject], None]] = {
+    "pods": _pod_changed,
+    "services": _service_changed,
     "namespaces": _namespace_changed,
     "daemonsets.apps": _daemon_set_changed,
     "statefulsets.apps": _stateful_set_changed,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from vcray.api.formats import forbidden, invalid
-from vcray.api.jsonview import dig, dig_object
+from vcray.api.jsonview import dig, dig_object, dig_objects
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.kinds.checks.workloads import IMMUTABLE, immutable
 
@@ -68,8 +68,12 @@ def _job(old: JsonObject, new: JsonObject) -> Iterator[str]:
 
 
 def _free_template(old: JsonObject) -> bool:
-    """Whether a job may still be directed elsewhere: it is suspended and has not started."""
-    return dig(old, "spec", "suspend") is True and dig(old, "status", "startTime") is None
+    """Whether a job may be directed elsewhere: it is suspended, says so, and has no pod left."""
+    told = any(
+        condition.get("type") == "Suspended" and condition.get("status") == "True"
+        for condition in dig_objects(old, "status", "conditions")
+    )
+    return dig(old, "spec", "suspend") is True and told and not dig(old, "status", "active")
 
 
 def _go_template(template: JsonValue) -> JsonValue:
@@ -101,7 +105,47 @@ def _binding(old: JsonObject, new: JsonObject) -> Iterator[str]:
         yield invalid("roleRef", new.get("roleRef"), "cannot change roleRef")
 
 
+def _volume(old: JsonObject, new: JsonObject) -> Iterator[str]:
+    kept = ("capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName")
+    others = ("mountOptions", "volumeMode", "nodeAffinity", "volumeAttributesClassName")
+    sources = [
+        {key: value for key, value in dig_object(obj, "spec").items() if key not in (*kept, *others)}
+        for obj in (old, new)
+    ]
+    if sources[0] != sources[1]:
+        why = "spec.persistentvolumesource is immutable after creation"
+        yield forbidden("spec.persistentvolumesource", why)
+    yield from immutable(old, new, "spec", "volumeMode")
+
+
+_EVENT_FIELDS = {
+    "regarding": "involvedObject",
+    "reason": "reason",
+    "note": "message",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+    "type": "type",
+    "eventTime": "eventTime",
+    "action": "action",
+    "related": "related",
+    "reportingController": "reportingController",
+    "reportingInstance": "reportingInstance",
+}
+
+
+def _new_event(old: JsonObject, new: JsonObject) -> Iterator[str]:
+    """Only the series of an event of events.k8s.io changes."""
+    for field, told in _EVENT_FIELDS.items():
+        if old.get(field) != new.get(field):
+            yield invalid(told, new.get(field), IMMUTABLE)
+
+
 def _service(old: JsonObject, new: JsonObject) -> Iterator[str]:
+    if dig(new, "status", "loadBalancer", "ingress") and dig(new, "spec", "type") != "LoadBalancer":
+        why = "may only be used when `spec.type` is 'LoadBalancer'"
+        yield forbidden("status.loadBalancer.ingress", why)
     if "ExternalName" in (dig(old, "spec", "type"), dig(new, "spec", "type")):
         return
     before, after = dig(old, "spec", "clusterIPs"), dig(new, "spec", "clusterIPs")
@@ -143,6 +187,8 @@ COMPARISONS: Mapping[str, Comparison] = {
     "secrets": _secret,
     "services": _service,
     "persistentvolumeclaims": _claim,
+    "persistentvolumes": _volume,
+    "events.events.k8s.io": _new_event,
     "priorityclasses.scheduling.k8s.io": _priority_class,
     "rolebindings.rbac.authorization.k8s.io": _binding,
     "clusterrolebindings.rbac.authorization.k8s.io": _binding,

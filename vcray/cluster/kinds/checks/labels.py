@@ -17,6 +17,7 @@ from vcray.api.jsonview import dig, dig_list, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import NAMESPACES, SERVICES, Resource
 from vcray.cluster.kinds.checks.words import broken, named
+from vcray.cluster.kinds.data import type_name
 
 _FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _ANNOTATION_BYTES = 256 * 1024
@@ -38,8 +39,9 @@ def metadata_faults(resource: Resource, obj: JsonObject) -> Iterator[str]:
         yield from annotation_faults(metadata.get("annotations"), "metadata.annotations")
     if "ownerReferences" in metadata:
         yield from _owner_faults(dig_objects(metadata, "ownerReferences"))
+    built_in = type_name(resource.api_version, resource.kind) is not None
     for index, finalizer in enumerate(dig_list(metadata, "finalizers")):
-        yield from _finalizer_faults(str(finalizer), index)
+        yield from _finalizer_faults(str(finalizer), index, built_in)
 
 
 def label_faults(labels: JsonValue, path: str) -> Iterator[str]:
@@ -65,9 +67,10 @@ def annotation_faults(annotations: JsonValue, path: str) -> Iterator[str]:
         yield f"{path}: Too long: may not be more than {_ANNOTATION_BYTES} bytes"
 
 
-def _finalizer_faults(finalizer: str, index: int) -> Iterator[str]:
+def _finalizer_faults(finalizer: str, index: int, built_in: bool) -> Iterator[str]:
+    """Custom objects may have finalizers of one word, built-in ones only Kubernetes' own."""
     yield from named(finalizer, "metadata.finalizers", qualified_name)
-    if "/" not in finalizer and finalizer not in _FINALIZERS:
+    if built_in and "/" not in finalizer and finalizer not in _FINALIZERS:
         why = "name is neither a standard finalizer name nor is it fully qualified"
         yield invalid(f"metadata.finalizers[{index}]", finalizer, why)
 
