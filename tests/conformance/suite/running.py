@@ -48,6 +48,7 @@ def run_suite(
         str(programs / "e2e.test"),
         "--",
         "--provider=skeleton",
+        f"--kubectl-path={programs / 'kubectl'}",
         f"--kubeconfig={kubeconfig}",
         "--num-nodes=4",
         "--allowed-not-ready-nodes=20",
