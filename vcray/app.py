@@ -286,9 +286,9 @@ def _plane(
 ) -> ControlPlane | FleetPlane:
     if settings.runtime == "local":
         return ControlPlane(transport, settings, text)
-    from vcray.actors.ray_runtime import RayProcesses
+    from vcray.actors.ray_runtime import RayRuntime
 
-    return FleetPlane(transport, Facts(settings, text), RayProcesses(settings.ray_address), connection)
+    return FleetPlane(transport, Facts(settings, text), RayRuntime(settings.ray_address), connection)
 
 
 class _Service:

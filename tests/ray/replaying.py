@@ -18,7 +18,7 @@ from vcray.actors.fleet import Connection, Fleet
 from vcray.actors.host import Host
 from vcray.actors.parts import Facts
 from vcray.actors.ray_ground import Ground
-from vcray.actors.ray_runtime import QuietNode, RayHost, RayProcesses, raylet_without_agents
+from vcray.actors.ray_runtime import QuietNode, RayHost, RayRuntime, raylet_without_agents
 from vcray.metrics import Metrics
 
 
@@ -36,7 +36,7 @@ async def run(case: Case, address: str) -> tuple[str, int]:
     facts = Facts(case.settings(), told.conf, manual=True)
     scheduling = set(components(facts.settings)[SCHEDULER])
     hosts = tuple(each for each in plan(case.layout, facts.settings) if scheduling & set(each.parts))
-    processes = RayProcesses(address, ReplayHost)
+    processes = RayRuntime(address, ReplayHost)
     fleet = Fleet(processes, hosts, facts, Connection(), Metrics(), lambda line: None)
     await fleet.start()
     try:
@@ -54,6 +54,7 @@ def main() -> None:
     ray_constants.ENABLE_RAY_CLUSTER = False
     node.Node = QuietNode  # type: ignore[misc]
     ground = Ground()
+    (ground.folder / "ray").mkdir()
     os.environ["RAY_TMPDIR"] = str(ground.folder)
     small = {"num_cpus": 2, "object_store_memory": 100 * 2**20, "temp_dir": str(ground.folder)}
     with raylet_without_agents(ground):

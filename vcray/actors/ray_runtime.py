@@ -240,8 +240,8 @@ def raylet_without_agents(ground: Ground) -> Iterator[None]:
         services.start_ray_process, services.start_raylet = start, node_start
 
 
-class RayProcesses:
-    """`vcray.actors.fleet.Processes` on Ray: our own, or the one at `address`."""
+class RayRuntime:
+    """Hosts as Ray actors (`vcray.actors.fleet.Processes`), on a Ray of our own or on the one at `address`."""
 
     def __init__(self, address: str | None = None, actor: type[RayHost] = RayHost) -> None:
         self._address = address
@@ -394,4 +394,4 @@ def sweep(function: Callable[[T], R], items: Sequence[T], address: str | None = 
             own.end(())
 
 
-__all__ = ["OwnRay", "RayHost", "RayProcesses", "sweep"]
+__all__ = ["OwnRay", "RayHost", "RayRuntime", "sweep"]
