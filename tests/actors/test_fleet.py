@@ -97,6 +97,7 @@ async def test_scheduling_goes_on_after_a_host_was_lost(cluster: Cluster, lost: 
     await cluster.submit("two")
 
     await cluster.bound("two")
+    assert lost in await cluster.opened_again(1)
 
 
 async def test_a_lost_binder_takes_nobody_with_it(cluster: Cluster) -> None:
@@ -129,6 +130,7 @@ async def test_a_lost_pool_lists_again_all_that_the_cache_held() -> None:
         await cluster.doors.kill("cache-1")
         await cluster.submit("two")
         await cluster.bound("two")
+        assert {"cache-0", "cache-1", "scheduler"} <= set(await cluster.opened_again(4))
     finally:
         await cluster.fleet.stop()
 
