@@ -5,6 +5,7 @@ from __future__ import annotations
 from vcray.api.jsonview import dig, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import NAMESPACES
+from vcray.cluster.changes.reset import reset_fields
 from vcray.cluster.objects.catalog import Kind
 from vcray.cluster.objects.deletion import DeleteOptions, finalizers, grace_of, is_done
 from vcray.cluster.objects.metadata import keep_server_fields
@@ -31,7 +32,7 @@ def written_part(kind: Kind, old: JsonObject, wanted: JsonObject, subresource: s
             new = dict(old)
             _take(new, wanted, "status")
             if not kind.custom:
-                new["metadata"] = wanted["metadata"]
+                new["metadata"] = _status_metadata(kind, old, wanted)
         case "ephemeralcontainers":
             new = {**old, "spec": dict(section(old, "spec"))}
             _take(section(new, "spec"), section(wanted, "spec"), "ephemeralContainers")
@@ -48,6 +49,19 @@ def written_part(kind: Kind, old: JsonObject, wanted: JsonObject, subresource: s
     new["metadata"] = dict(section(new, "metadata"))
     keep_server_fields(old, new)
     return new
+
+
+def _status_metadata(kind: Kind, old: JsonObject, wanted: JsonObject) -> JsonObject:
+    """The metadata after a write of the status: most kinds take what is sent, some keep a part or all of theirs."""
+    before, after = section(old, "metadata"), dict(section(wanted, "metadata"))
+    kept = (reset_fields(kind, "status") or {}).get("f:metadata")
+    if kept is None:
+        return after
+    if not kept:
+        return dict(before)
+    for step in kept:
+        _take(after, before, step.removeprefix("f:"))
+    return after
 
 
 def _take(new: JsonObject, source: JsonObject, key: str) -> None:
