@@ -105,6 +105,7 @@ OBJECTS = (
     ),
     ("scheduling.volcano.sh/v1beta1", "PodGroup", "gang", {"spec": {"minMember": 2}}),
 )
+UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 VARYING = re.compile(r"^(\d+[smhdy])+$|^\d{4}-\d\d-\d\dT[0-9:]+Z$|^10\.0\.\d+\.\d+$|^<invalid>$")
 
 
@@ -132,7 +133,7 @@ def rows(server: Server, namespace: str, kind: str) -> list[list[str]]:
     printed = server.kubectl("get", kind, "-n", namespace, "-o", "wide")
     assert printed.returncode == 0, printed.stderr
     lines = [re.split(r"\s{2,}", line.strip()) for line in printed.stdout.splitlines()]
-    return [["<varies>" if VARYING.match(cell) else cell for cell in line] for line in lines]
+    return [["<varies>" if VARYING.match(cell) else UID.sub("<uid>", cell) for cell in line] for line in lines]
 
 
 @pytest.mark.parametrize("kind", KINDS)
