@@ -33,6 +33,7 @@ _FIELDS = (
     "metadata.labels",
     "metadata.annotations",
 )
+_LIFETIME = frozenset({"lifecycle", "livenessProbe", "readinessProbe", "startupProbe"})
 _USER_RANGE = "must be between 0 and 2147483647, inclusive"
 
 
@@ -50,7 +51,8 @@ def container_faults(
     elif image != image.strip():
         yield invalid(f"{path}.image", image, "must not have leading or trailing whitespace")
     stays = not is_init or container.get("restartPolicy") == "Always"
-    yield from _lifetime_faults(container, path, is_init, stays)
+    if not _LIFETIME.isdisjoint(container):
+        yield from _lifetime_faults(container, path, is_init, stays)
     yield from one_of(container, path, "terminationMessagePolicy", ("File", "FallbackToLogsOnError"))
     yield from _port_faults(dig_objects(container, "ports"), f"{path}.ports", host_network)
     for index, variable in enumerate(dig_objects(container, "env")):

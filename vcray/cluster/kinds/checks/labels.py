@@ -62,9 +62,13 @@ def annotation_faults(annotations: JsonValue, path: str) -> Iterator[str]:
     for key in annotations:
         for wrong in broken(qualified_name, key.lower()):
             yield invalid(path, key, wrong)
-    size = sum(len(key.encode()) + len(str(value).encode()) for key, value in annotations.items())
-    if size > _ANNOTATION_BYTES:
+    letters = sum(len(key) + len(str(value)) for key, value in annotations.items())
+    if letters * 4 > _ANNOTATION_BYTES and _bytes_of(annotations) > _ANNOTATION_BYTES:
         yield f"{path}: Too long: may not be more than {_ANNOTATION_BYTES} bytes"
+
+
+def _bytes_of(annotations: JsonObject) -> int:
+    return sum(len(key.encode()) + len(str(value).encode()) for key, value in annotations.items())
 
 
 def _finalizer_faults(finalizer: str, index: int, built_in: bool) -> Iterator[str]:

@@ -53,14 +53,17 @@ def pod_spec_faults(spec: JsonObject, path: str) -> Iterator[str]:
         yield from volume_faults(volumes, f"{path}.volumes")
     yield from _containers_faults(spec, path, {dig_str(volume, "name") for volume in volumes})
     yield from _policy_faults(spec, path)
-    yield from _host_faults(spec, path)
+    if spec.get("securityContext") or spec.get("hostUsers") is False:
+        yield from _host_faults(spec, path)
     for index, secret in enumerate(dig_objects(spec, "imagePullSecrets")):
         if "name" in secret and not secret["name"]:
             yield required(f"{path}.imagePullSecrets[{index}].name")
     if "affinity" in spec:
         yield from affinity_faults(dig_object(spec, "affinity"), f"{path}.affinity")
-    yield from _dns_faults(spec, path)
-    yield from _gate_faults(spec, path)
+    if "dnsConfig" in spec or spec.get("dnsPolicy") == "None":
+        yield from _dns_faults(spec, path)
+    if "schedulingGates" in spec or "readinessGates" in spec or "os" in spec:
+        yield from _gate_faults(spec, path)
     if "topologySpreadConstraints" in spec:
         constraints = dig_objects(spec, "topologySpreadConstraints")
         yield from spread_faults(constraints, f"{path}.topologySpreadConstraints")

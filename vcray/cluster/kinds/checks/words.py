@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 
 from vcray.api.formats import invalid, required, unsupported
@@ -34,15 +34,15 @@ def not_negative(obj: JsonObject, path: str, *names: str) -> Iterator[str]:
 
 
 def one_of(
-    obj: JsonObject, path: str, name: str, known: Iterable[str], needed: bool = False
+    obj: JsonObject, path: str, name: str, known: Collection[str], needed: bool = False
 ) -> Iterator[str]:
     """A word of an enumeration; `needed` says that it must be there."""
     word = dig_str(obj, name)
     if not word:
         if needed:
             yield required(f"{path}.{name}")
-    elif word not in (words := list(known)):
-        yield unsupported(f"{path}.{name}", word, words)
+    elif word not in known:
+        yield unsupported(f"{path}.{name}", word, known)
 
 
 def named(value: str, path: str, rule: Callable[[str], list[str]]) -> Iterator[str]:
