@@ -37,13 +37,13 @@ def test_vcctl_runs_lists_views_suspends_and_deletes_a_job(vcctl, volcano_apiser
     _, listed = vcctl("job", "list", *where)
     _, viewed = vcctl("job", "view", "-N", "one", *where)
     suspended = vcctl("job", "suspend", "-N", "one", *where)
+    commands = volcano_apiserver.client.get(f"/apis/bus.volcano.sh/v1alpha1/namespaces/{namespace}/commands")
     deleted = vcctl("job", "delete", "-N", "one", *where)
 
     assert listed.splitlines()[1].split()[:1] == ["one"]
     assert viewed.startswith(f"Name:       \tone\nNamespace:  \t{namespace}\n")
     assert "  Scheduler Name:    \tvolcano\n" in viewed
     assert suspended == (0, "")
-    commands = volcano_apiserver.client.get(f"/apis/bus.volcano.sh/v1alpha1/namespaces/{namespace}/commands")
     assert [each["action"] for each in commands["items"]] == ["AbortJob"]
     assert deleted == (0, "delete job one successfully\n")
     assert vcctl("job", "list", *where) == (0, "No resources found\n")
