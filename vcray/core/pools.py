@@ -198,6 +198,8 @@ class _Round:
         self._rows = rows
         self._place = np.full(len(snapshot.nodes), -1, np.int64)
         self._place[rows] = np.arange(len(rows))
+        # gathered once and kept current: a class that is new scores all rows of the pool
+        self._mine = ManyRows(self._view, self._layout, rows)
         self._classes: dict[int, Class] = {}
         self._keys: dict[tuple[int, bool], _Keys] = {}
         self._moved: list[Int] = []
@@ -209,7 +211,7 @@ class _Round:
         known = self._keys.get((ask.shape, ask.promised))
         if known is None:
             known = self._keys[ask.shape, ask.promised] = _Keys(
-                cls.keys(ManyRows(self._view, self._layout, self._rows), ask.promised), len(self._moved)
+                cls.keys(self._mine, ask.promised), len(self._moved)
             )
         else:
             self._refresh(known, cls, ask.promised)
@@ -227,6 +229,7 @@ class _Round:
         for name, raw in zip(COUNTERS, ask.counters, strict=True):
             counter: Int | Int32 = getattr(self._view.nodes, name)
             counter[:, rows] = np.frombuffer(raw, counter.dtype).reshape(len(counter), len(rows))
+        self._mine.block[:, self._place[rows]] = block[: self._layout.visible, rows]
         self._moved.append(rows)
 
     def _refresh(self, known: _Keys, cls: Class, promised: bool) -> None:
