@@ -140,7 +140,8 @@ def pod(
     container: JsonObject = {"name": "main", "image": image}
     requests = _resources(cpu, memory, gpu, resources or {})
     if requests:
-        container["resources"] = {"requests": requests}
+        devices = {name: amount for name, amount in requests.items() if "/" in name}
+        container["resources"] = {"requests": requests, **({"limits": devices} if devices else {})}
     if ports:
         container["ports"] = [{"containerPort": port, "hostPort": port} for port in ports]
     body: JsonObject = {"schedulerName": scheduler, "containers": [container]}
