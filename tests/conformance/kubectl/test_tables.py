@@ -133,7 +133,9 @@ def rows(server: Server, namespace: str, kind: str) -> list[list[str]]:
     printed = server.kubectl("get", kind, "-n", namespace, "-o", "wide")
     assert printed.returncode == 0, printed.stderr
     lines = [re.split(r"\s{2,}", line.strip()) for line in printed.stdout.splitlines()]
-    return [["<varies>" if VARYING.match(cell) else UID.sub("<uid>", cell) for cell in line] for line in lines]
+    return [
+        ["<varies>" if VARYING.match(cell) else UID.sub("<uid>", cell) for cell in line] for line in lines
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
