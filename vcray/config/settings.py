@@ -47,7 +47,7 @@ class Settings(BaseModel):
         "standard", description="which actors share a process on Ray: small, standard or huge"
     )
     fan_out_nodes: int = Field(
-        50_000, ge=0, description="layout huge: with fewer nodes the coordinator scores by itself"
+        100_000, ge=0, description="layout huge: with fewer nodes the coordinator scores by itself"
     )
     ray_address: str | None = Field(
         None, description="HOST:PORT of a Ray cluster to join; without it one is started on loopback"

@@ -283,7 +283,11 @@ def _equal(one: object, other: object) -> bool:
         return one.dtype == other.dtype and np.array_equal(one, other)
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-    if isinstance(one, tuple) and isinstance(other, tuple):
+    if (
+        isinstance(one, tuple)
+        and isinstance(other, tuple)
+        and any(isinstance(x, np.ndarray) for x in one[:1])
+    ):
         return len(one) == len(other) and all(map(_equal, one, other))
     if hasattr(one, "__dataclass_fields__") and type(one) is type(other):
         return all(
