@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
+
+import msgspec
 
 from vcray.api.meta import JsonObject
 from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS
@@ -34,6 +35,7 @@ FILE = "vcray.db"
 FORMAT = 1
 """Number of the tables' form; a file of a later one is refused."""
 
+_objects = msgspec.json.Decoder(dict)
 _APPLICATION = 0x76637279  # tells our files from other SQLite files
 _HEADER = 100  # bytes at the head of every SQLite file
 _FOLD_EVERY_S = 2.0
@@ -148,8 +150,8 @@ class Database:
 
     def _decode(self, body: bytes) -> JsonObject:
         try:
-            decoded: JsonObject = json.loads(body)
-        except ValueError as error:
+            decoded: JsonObject = _objects.decode(body)
+        except msgspec.DecodeError as error:
             raise _unusable(self._file, f"holds an object that is not JSON ({error})") from error
         return decoded
 
