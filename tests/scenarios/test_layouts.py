@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from vcray.actors.deployment import Layout
 from vcray.app import in_process
 from vcray.config.settings import Settings
 from vcray.core.decisions import Decisions
@@ -26,12 +27,13 @@ SMALL = [
 """Those whose point is a decision; the others are about controllers, or large."""
 
 
-async def _history(file: Path, pools: int, frames: bool) -> list[bytes]:
-    """The decisions of each cycle."""
+async def _history(file: Path, pools: int, frames: bool, layout: Layout = "standard") -> list[bytes]:
+    """The decisions of each cycle; in layout huge every round is scored by the pools."""
     history: list[Decisions] = []
+    settings = Settings(pools=pools, layout=layout, fan_out_nodes=0)
 
     def backend(order: int) -> Backend:
-        world = in_process(order, Settings(pools=pools), frames)
+        world = in_process(order, settings, frames)
         once = world.cycle
 
         async def cycle() -> Decisions:
@@ -54,3 +56,4 @@ async def test_one_two_and_seven_pools_decide_the_same(file: Path) -> None:
 
     assert await _history(file, pools=2, frames=False) == one
     assert await _history(file, pools=7, frames=True) == one
+    assert await _history(file, pools=3, frames=True, layout="huge") == one
