@@ -200,9 +200,12 @@ async def test_a_mirror_catches_up_with_a_server_that_was_away(kubernetes_progra
 async def test_an_object_of_another_shape_is_passed_over() -> None:
     store = Store()
     client = KubeClient(InProcessTransport(store))
-    for name, node in (("bad", 7), ("good", "n")):
-        spec: JsonObject = {"containers": [{"name": "c", "image": "i"}], "nodeName": node}
+    for name in ("bad", "good"):
+        spec: JsonObject = {"containers": [{"name": "c", "image": "i"}], "nodeName": "n"}
         store.create(PODS, "default", {"metadata": {"name": name}, "spec": spec})
+    bad = store.read(PODS, "default", "bad").decode()
+    bad["spec"]["nodeName"] = 7  # type: ignore[index,call-overload]
+    store.storage.put(PODS, bad)
     watch = watch_pods(client)
     events = watch.events()
 
