@@ -140,6 +140,7 @@ async def test_when_the_ground_gives_way_everything_is_started_anew(cluster: Clu
     await cluster.bound("one")
 
     cluster.doors.shake("Ray is gone")
+    await cluster.opened_again(len(cluster.fleet.processes()))
     await cluster.submit("two")
 
     await cluster.bound("two")
