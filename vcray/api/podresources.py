@@ -21,6 +21,18 @@ from vcray.api import names
 from vcray.api.quantity import Quantity, format_bytes, format_milli, format_value, thousandths
 from vcray.api.wire import Container, ContainerStatus, Pod, ResourceList
 
+COUNTED_OBJECTS: Final = (
+    "pods",
+    "resourcequotas",
+    "services",
+    "replicationcontrollers",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "services.nodeports",
+    "services.loadbalancers",
+)
+"""Names of quotas that count objects: whole numbers only."""
 MILLI: Final = 1
 BYTES: Final = 1000
 DEFAULT_CPU_MILLI: Final = 100

@@ -7,34 +7,20 @@ Units: cpu and scalar resources in thousandths, memory in bytes, pods in whole p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from vcray.api import names
 from vcray.api.meta import JsonValue
-from vcray.api.podresources import MILLI, thousandths_per_unit
+from vcray.api.podresources import COUNTED_OBJECTS, MILLI, thousandths_per_unit
 from vcray.api.quantity import QuantityError, format_bytes, format_milli, milli, parse_quantity, value
 
 Amounts: TypeAlias = dict[str, int]
-
-_WHOLES: Final = frozenset(
-    (
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
-    )
-)
 
 
 def is_counted_in_wholes(resource: str) -> bool:
     """Objects and extended resources (devices) have no fractions."""
     extended = "/" in resource and "kubernetes.io/" not in resource
-    return resource in _WHOLES or (extended and thousandths_per_unit(resource) == MILLI)
+    return resource in COUNTED_OBJECTS or (extended and thousandths_per_unit(resource) == MILLI)
 
 
 def amounts(resources: Mapping[str, JsonValue]) -> Amounts:

@@ -15,6 +15,7 @@ from vcray.api.formats import (
 )
 from vcray.api.jsonview import dig_int, dig_list, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.podresources import COUNTED_OBJECTS
 from vcray.api.quantity import parse_quantity
 from vcray.cluster.kinds.checks.labels import selector_faults
 from vcray.cluster.kinds.checks.placement import taint_faults
@@ -172,26 +173,7 @@ _QUOTA_NAMES = [
     "limits.cpu",
     "limits.memory",
     "limits.ephemeral-storage",
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "services.nodeports",
-    "services.loadbalancers",
-]
-_WHOLE = [
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "services.nodeports",
-    "services.loadbalancers",
+    *COUNTED_OBJECTS,
 ]
 _SCOPES = (
     "Terminating",
@@ -217,7 +199,7 @@ def resource_quota_faults(obj: JsonObject) -> Iterator[str]:
         nanos = parse_quantity(str(amount))
         if nanos < 0:
             yield invalid(here, amount, NOT_NEGATIVE)
-        elif name in _WHOLE and nanos % 10**9:
+        elif name in COUNTED_OBJECTS and nanos % 10**9:
             yield invalid(here, amount, "must be an integer")
     scopes = dig_list(obj, "spec", "scopes")
     if any(scope not in _SCOPES for scope in scopes):
