@@ -112,11 +112,13 @@ def _without_kinds(schema: JsonObject) -> JsonObject:
 
 
 def read_groups(client: Client) -> list[JsonValue]:
-    """The served groups in the server's order, each version with the rows of its discovery."""
+    """Kubernetes' own groups in the server's order, each version with the rows of its discovery."""
     groups: list[JsonValue] = []
     for root in ("/api", "/apis"):
         for item in json.loads(client.raw("GET", root, accept=DISCOVERY)[0])["items"]:
             group = item["metadata"].get("name", "")
+            if "." in group and not group.endswith(".k8s.io"):
+                continue  # a definition's
             versions: list[JsonValue] = []
             for version in item["versions"]:
                 path = f"/apis/{group}/{version['version']}" if group else f"/api/{version['version']}"

@@ -25,7 +25,6 @@ KINDS = (
     "configmaps",
     "secrets",
     "serviceaccounts",
-    "resourcequotas",
     "priorityclasses",
     "persistentvolumeclaims",
     "persistentvolumes",
@@ -87,7 +86,6 @@ OBJECTS = (
     ("v1", "ConfigMap", "settings", {"data": {"a": "1", "b": "2"}}),
     ("v1", "Secret", "hidden", {"stringData": {"password": "x"}}),
     ("v1", "ServiceAccount", "robot", {}),
-    ("v1", "ResourceQuota", "small", {"spec": {"hard": {"pods": "5", "requests.cpu": "2"}}}),
     ("v1", "PersistentVolumeClaim", "disk", {"spec": CLAIM}),
     (
         "policy/v1",
