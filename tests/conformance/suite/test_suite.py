@@ -14,7 +14,7 @@ from tests.conformance.suite.running import PASSED, read_report, run_suite
 GROUP = "sig-api-machinery"
 AT_LEAST = 75
 EXCEPTIONS: dict[str, str] = yaml.safe_load((Path(__file__).parent / "exceptions.yaml").read_text())
-"""Specs that do not pass on the embedded server, each with the reason; they are left out of the run."""
+"""Specs that do not pass on the embedded server, or not always, each with the reason; they are left out of the run."""
 
 
 @pytest.fixture(scope="module")
