@@ -185,7 +185,7 @@ def main() -> int:
     )
     parser.add_argument("--check", action="store_true", help="compare only; exit code 1 on a difference")
     arguments = parser.parse_args()
-    reason = why_unavailable(programs_folder())
+    reason = why_unavailable(programs_folder(), ("etcd", "kube-apiserver"))
     if reason is not None:
         print(reason, file=sys.stderr)
         return 3

@@ -212,10 +212,10 @@ class QuietNode(Node):
         self._webui_url = None
 
     def start_monitor(self) -> None:
-        """None."""
+        """Not started: nobody here asks it."""
 
     def start_log_monitor(self) -> None:
-        """None."""
+        """Not started: nobody here asks it."""
 
 
 @contextlib.contextmanager
