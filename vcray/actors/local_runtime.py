@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from vcray.actors.messages import Message, pack, unpack
 from vcray.actors.runtime import Actor, Crash, Handle, Statistics, Time
 from vcray.actors.timekeeping import WallTime
-from vcray.kube.transport import JSON, Query, Response, Transport
+from vcray.kube.transport import JSON, PassingTransport, Query, Response, Transport
 from vcray.log import get_logger
 
 log = get_logger("runtime")
@@ -44,16 +44,12 @@ class Activity:
             seen = self.count
 
 
-class ActiveTransport:
+class ActiveTransport(PassingTransport):
     """A transport that notes each request and each line of a watch."""
 
     def __init__(self, transport: Transport, activity: Activity) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._activity = activity
-
-    @property
-    def address(self) -> str:
-        return self._transport.address
 
     async def request(
         self,
@@ -74,9 +70,6 @@ class ActiveTransport:
             async for line in lines:
                 self._activity.note()
                 yield line
-
-    async def close(self) -> None:
-        await self._transport.close()
 
 
 class _Mail:

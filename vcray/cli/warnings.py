@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator
 
-from vcray.kube.transport import JSON, Query, Response, Transport
+from vcray.kube.transport import JSON, PassingTransport, Query, Response, Transport
 
 _WARNING = re.compile(r'\d{3} \S+ "((?:[^"\\]|\\.)*)"')
 
@@ -17,16 +17,12 @@ def texts(header: str) -> Iterator[str]:
         yield re.sub(r"\\(.)", r"\1", found[1])
 
 
-class WarningTransport:
+class WarningTransport(PassingTransport):
     """A transport that tells each warning once."""
 
     def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._told: set[str] = set()
-
-    @property
-    def address(self) -> str:
-        return self._transport.address
 
     async def request(
         self,
@@ -42,9 +38,3 @@ class WarningTransport:
                 self._told.add(text)
                 print(f"Warning: {text}", file=sys.stderr)
         return answer
-
-    def stream(self, path: str, query: Query | None = None) -> AsyncGenerator[bytes, None]:
-        return self._transport.stream(path, query)
-
-    async def close(self) -> None:
-        await self._transport.close()

@@ -56,3 +56,20 @@ class Transport(Protocol):
 
     async def close(self) -> None:
         """End all streams and free the connections; safe to call twice."""
+
+
+class PassingTransport:
+    """A transport that passes all on to another: base of those that look at what goes by."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @property
+    def address(self) -> str:
+        return self._transport.address
+
+    def stream(self, path: str, query: Query | None = None) -> AsyncGenerator[bytes, None]:
+        return self._transport.stream(path, query)
+
+    async def close(self) -> None:
+        await self._transport.close()

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable
 
 from vcray.api.jsonview import dig_str
 from vcray.api.meta import JsonObject
-from vcray.kube.transport import JSON, Query, Response, Transport
+from vcray.kube.transport import JSON, PassingTransport, Query, Response, Transport
 from vcray.sim.observer import Awaited, Observer, Observers, ends, version_of
 from vcray.sim.requestpath import Target, target_of
 from vcray.sim.stamps import Stamps, unstamped
@@ -100,7 +100,7 @@ def _gone(uid: str, target: Target) -> Callable[[Observer], bool]:
     return holds
 
 
-class TrackedTransport:
+class TrackedTransport(PassingTransport):
     """A transport whose traffic is noted and whose answers are in virtual time. `admit` sees each new object first."""
 
     def __init__(
@@ -109,13 +109,9 @@ class TrackedTransport:
         traffic: Traffic,
         admit: Callable[[Target, bytes | None], bytes | None] = lambda target, body: body,
     ) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._traffic = traffic
         self._admit = admit
-
-    @property
-    def address(self) -> str:
-        return self._transport.address
 
     async def request(
         self,
@@ -146,9 +142,6 @@ class TrackedTransport:
         async with contextlib.aclosing(self._transport.stream(path, query)) as lines:
             async for line in lines:
                 yield self._traffic.stamps.of_line(line)[0]
-
-    async def close(self) -> None:
-        await self._transport.close()
 
 
 class _Tap:
