@@ -77,6 +77,12 @@ class Assembler:
         self.roles = ("", *sorted((members | {row.role for row in self.tasks}) - {""}))
         self.role_row = {role: number for number, role in enumerate(self.roles)}
         self.space = ResourceSpace.of(self._resources())
+        self.facts = {
+            facts: number for number, facts in enumerate(dict.fromkeys(row.facts for row in self.tasks))
+        }
+        self.label_sets = {
+            labels: n for n, labels in enumerate(dict.fromkeys(row.labels for row in self.tasks))
+        }
 
     def _live_selectors(self) -> tuple[SelectorSpec, ...]:
         found: dict[SelectorSpec, None] = {}
@@ -133,6 +139,8 @@ class Assembler:
             roles=self.roles,
             jobs=self._job_table(),
             queues=self._queue_table(),
+            pod_facts=tuple(self.facts),
+            label_sets=tuple(self.label_sets),
         )
 
     def amounts(self, columns: Iterable[Amounts]) -> tuple[Int, Bool]:
@@ -213,6 +221,7 @@ class Assembler:
             preferred_terms=tuple(preferred),
             preferred_weight=preferred_weight,
             images=self._images(),
+            notes=tuple(row.notes for row in self.nodes),
         )
 
     def _labels(self) -> LabelColumns:
@@ -267,6 +276,10 @@ class Assembler:
             role=column((self.role_row[row.role] for row in tasks), np.int32),  # type: ignore[arg-type]
             gated=column((row.gated for row in tasks), np.bool_),  # type: ignore[arg-type]
             nominated=column((self.node_row.get(row.nominated, MISSING) for row in tasks), np.int32),  # type: ignore[arg-type]
+            facts=column((self.facts[row.facts] for row in tasks), np.int32),  # type: ignore[arg-type]
+            labels=column((self.label_sets[row.labels] for row in tasks), np.int32),  # type: ignore[arg-type]
+            started=column((row.started for row in tasks), np.int64),  # type: ignore[arg-type]
+            scheduled=column((row.scheduled for row in tasks), np.int64),  # type: ignore[arg-type]
         )
 
     def _job_table(self) -> JobTable:
@@ -294,6 +307,7 @@ class Assembler:
             status=tuple(row.status for row in groups),
             resource_version=tuple(row.resource_version for row in groups),
             requested_gated=gated,
+            notes=tuple(row.notes for row in groups),
         )
 
     def _role_minimum(self, row: GroupRow) -> tuple[tuple[int, int], ...]:
@@ -321,6 +335,7 @@ class Assembler:
             guarantee_named=guarantee_named,
             allocated=tuple(row.allocated for row in queues),
             resource_version=tuple(row.resource_version for row in queues),
+            notes=tuple(row.notes for row in queues),
         )
 
 

@@ -56,7 +56,7 @@ def test_statuses_with_conditions_and_absent_values_survive() -> None:
         (lambda data: b"", "not a recording"),
         (lambda data: b"apiVersion: v1\n", "not a recording"),
         (lambda data: data[:-16], "cut short or damaged"),
-        (lambda data: data.replace(b"\xa6schema\x01", b"\xa6schema\x63"), "has schema 99"),
+        (lambda data: data.replace(b"\xa6schema\x02", b"\xa6schema\x63"), "has schema 99"),
     ],
 )
 def test_other_bytes_are_refused(damage, sentence: str) -> None:  # type: ignore[no-untyped-def]

@@ -17,6 +17,7 @@ from vcray.core.tables import (
     LabelColumns,
     NodeTable,
     Phase,
+    PodFacts,
     PodTerm,
     QueueTable,
     ShapeSpec,
@@ -46,6 +47,7 @@ class Node:
     taints: tuple[Taint, ...] = ()
     ready: bool = True
     cordoned: bool = False
+    notes: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -64,6 +66,10 @@ class Pod:
     index: int = MISSING
     spec: dict[str, object] = field(default_factory=dict)
     """Further fields of `ShapeSpec`."""
+    facts: PodFacts = field(default_factory=PodFacts)
+    labels: dict[str, str] = field(default_factory=dict)
+    started: int = 0
+    scheduled: int = 0
 
     def shape(self) -> ShapeSpec:
         requests = {**amounts(self.cpu, self.mem, self.gpu), "pods": 1}
@@ -83,6 +89,7 @@ class Job:
     min_resources: dict[str, int] | None = None
     roles: dict[str, int] = field(default_factory=dict)
     status: GroupStatus | None = None
+    notes: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -91,6 +98,7 @@ class Queue:
     parent: str = ""
     priority: int = 0
     allocated: dict[str, int] | None = None
+    notes: dict[str, str] = field(default_factory=dict)
 
 
 def equal_pods(prefix: str, count: int, **kw: object) -> list[Pod]:
@@ -130,6 +138,8 @@ def snapshot(
         roles=roles,
         jobs=_jobs(jobs, queues, space, roles),
         queues=_queues(queues, space),
+        pod_facts=tuple(dict.fromkeys([PodFacts(), *(pod.facts for pod, _ in pods)])),
+        label_sets=tuple(dict.fromkeys(tuple(sorted(pod.labels.items())) for pod, _ in pods)) or ((),),
     )
 
 
@@ -180,6 +190,7 @@ def _nodes(
         preferred_terms=terms[1],
         preferred_weight=np.zeros((len(terms[1]), n), dtype=np.int64),
         images={},
+        notes=tuple(tuple(sorted(node.notes.items())) for node in nodes),
     )
 
 
@@ -216,6 +227,8 @@ def _tasks(
         return np.array(values, dtype=dtype)
 
     row = {name: i for i, name in enumerate(nodes)}
+    facts = list(dict.fromkeys([PodFacts(), *(pod.facts for pod, _ in pods)]))
+    labels = list(dict.fromkeys(tuple(sorted(pod.labels.items())) for pod, _ in pods))
     return TaskTable(
         names=tuple(f"ns/{pod.name}" for pod, _ in pods),
         uids=tuple(f"uid-{pod.name}" for pod, _ in pods),
@@ -229,6 +242,10 @@ def _tasks(
         role=column([roles.index(pod.role) for pod, _ in pods], np.int32),
         gated=column([pod.gated for pod, _ in pods], np.bool_),
         nominated=column([row.get(pod.nominated, MISSING) for pod, _ in pods], np.int32),
+        facts=column([facts.index(pod.facts) for pod, _ in pods], np.int32),
+        labels=column([labels.index(tuple(sorted(pod.labels.items()))) for pod, _ in pods], np.int32),
+        started=column([pod.started for pod, _ in pods], np.int64),
+        scheduled=column([pod.scheduled for pod, _ in pods], np.int64),
     )
 
 
@@ -258,6 +275,7 @@ def _jobs(
         status=tuple(job.status or GroupStatus(job.phase, 0, 0, 0, ()) for job in jobs),
         resource_version=tuple("1" for _ in jobs),
         requested_gated=np.zeros((len(space), len(jobs)), dtype=np.int64),
+        notes=tuple(tuple(sorted(job.notes.items())) for job in jobs),
     )
 
 
@@ -290,4 +308,5 @@ def _queues(queues: Sequence[Queue], space: ResourceSpace) -> QueueTable:
             None if queue.allocated is None else tuple(sorted(queue.allocated.items())) for queue in queues
         ),
         resource_version=tuple("1" for _ in queues),
+        notes=tuple(tuple(sorted(queue.notes.items())) for queue in queues),
     )

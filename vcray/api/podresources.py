@@ -192,3 +192,24 @@ def _raise_to(total: dict[str, int], amounts: Mapping[str, int]) -> None:
     for name, amount in amounts.items():
         if name not in total or total[name] < amount:
             total[name] = amount
+
+
+def qos_class(pod: Pod) -> str:
+    """Guaranteed, Burstable or BestEffort, as Kubernetes has it: cpu and memory of all containers, init containers too.
+
+    Raises QuantityError."""
+    if pod.spec.resources is not None and (pod.spec.resources.requests or pod.spec.resources.limits):
+        parts = [pod.spec.resources]
+    else:
+        parts = [container.resources for container in (*pod.spec.containers, *pod.spec.init_containers)]
+    asked = limited = False
+    guaranteed = bool(parts)
+    for part in parts:
+        for name in (names.CPU, names.MEMORY):
+            limit = thousandths(part.limits[name]) if name in part.limits else 0
+            request = thousandths(part.requests[name]) if name in part.requests else limit
+            asked, limited = asked or bool(request), limited or bool(limit)
+            guaranteed = guaranteed and bool(limit) and request == limit
+    if not asked and not limited:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed else "Burstable"

@@ -25,6 +25,7 @@ from vcray.core.tables import (
     LabelColumns,
     NodeTable,
     Phase,
+    PodFacts,
     QueueTable,
     ShapeSpec,
     TaskTable,
@@ -134,6 +135,8 @@ def prepared(nodes: int, pods: int, gang: int, shapes: int) -> Snapshot:
         roles=("",),
         jobs=_jobs(jobs, sizes, specs, space, shapes),
         queues=_queues(space),
+        pod_facts=(PodFacts(),),
+        label_sets=((),),
     )
 
 
@@ -164,6 +167,7 @@ def _nodes(count: int, space: ResourceSpace) -> NodeTable:
         preferred_terms=(),
         preferred_weight=np.zeros((0, count), dtype=np.int64),
         images={},
+        notes=((),) * count,
     )
 
 
@@ -185,6 +189,10 @@ def _tasks(pods: int, gang: int, job_of: np.ndarray, shape_of: np.ndarray) -> Ta
         role=np.zeros(pods, dtype=np.int32),
         gated=np.zeros(pods, dtype=bool),
         nominated=np.full(pods, MISSING, dtype=np.int32),
+        facts=np.zeros(pods, dtype=np.int32),
+        labels=np.zeros(pods, dtype=np.int32),
+        started=np.zeros(pods, dtype=np.int64),
+        scheduled=np.zeros(pods, dtype=np.int64),
     )
 
 
@@ -210,6 +218,7 @@ def _jobs(
         status=(GroupStatus(Phase.PENDING, 0, 0, 0, ()),) * count,
         resource_version=("1",) * count,
         requested_gated=np.zeros_like(resources),
+        notes=((),) * count,
     )
 
 
@@ -233,4 +242,5 @@ def _queues(space: ResourceSpace) -> QueueTable:
         guarantee_named=named,
         allocated=(None, None),
         resource_version=("1", "1"),
+        notes=((), ()),
     )

@@ -28,6 +28,7 @@ def canonical(snapshot: Snapshot) -> bytes:
             "tasks": writer.tasks(),
             "jobs": writer.jobs(),
             "queues": writer.queues(),
+            "details": repr(snapshot.details),
         }
     )
 
@@ -66,6 +67,7 @@ class _Writer:
             shape.images,
             shape.containers,
             shape.hold,
+            shape.notes,
         ]
 
     def _amounts(self, table: Int, column: int, named: Bool | None = None) -> dict[str, int]:
@@ -108,6 +110,7 @@ class _Writer:
                 self._counts(selectors, nodes.match, column),
                 self._counts(anti, nodes.anti_owner, column),
                 self._counts(preferred, nodes.preferred_weight, column),
+                nodes.notes[column],
             ]
 
         rows = [row(column) for column in sorted(range(len(nodes)), key=nodes.names.__getitem__)]
@@ -141,6 +144,10 @@ class _Writer:
                 snapshot.roles[tasks.role[row]],
                 bool(tasks.gated[row]),
                 self._node(int(tasks.nominated[row])),
+                repr(snapshot.pod_facts[tasks.facts[row]]),
+                snapshot.label_sets[tasks.labels[row]],
+                int(tasks.started[row]),
+                int(tasks.scheduled[row]),
             ]
             for row in sorted(range(len(tasks)), key=tasks.names.__getitem__)
         ]
@@ -164,6 +171,7 @@ class _Writer:
                 repr(jobs.status[row]),
                 jobs.resource_version[row],
                 self._amounts(jobs.requested_gated, row),
+                jobs.notes[row],
             ]
             for row in sorted(range(len(jobs)), key=jobs.names.__getitem__)
         ]
@@ -186,6 +194,7 @@ class _Writer:
                 self._amounts(queues.guarantee, row, queues.guarantee_named),
                 queues.allocated[row],
                 queues.resource_version[row],
+                queues.notes[row],
             ]
             for row in sorted(range(len(queues)), key=queues.names.__getitem__)
         ]

@@ -15,6 +15,7 @@ from vcray.cache.delta import Field
 from vcray.cache.interning import Interner
 from vcray.cache.state import State
 from vcray.core.arrays import Int
+from vcray.core.tables import PodFacts
 
 T = TypeVar("T", bound=Hashable)
 
@@ -25,7 +26,7 @@ SPARE: Final = 8192
 def is_due(state: State) -> bool:
     """Do numbers of the past outweigh the present by far?"""
     resolver = state.resolver
-    numbered = len(state.strings) + len(state.roles) + resolver.numbered()
+    numbered = len(state.strings) + len(state.roles) + len(state.facts) + resolver.numbered()
     present = sum(map(len, state.tables.values())) + len(state.nodes) + len(state.jobs)
     return numbered > SPARE + 4 * present
 
@@ -39,6 +40,8 @@ def compact(state: State, hidden: Sequence[Int]) -> None:
         _number_anew(matrices, field, strings.values, state.string_numbers)
     roles, state.roles = state.roles, Interner([""])
     _number_anew(matrices, Field.ROLE, roles.values, state.roles.numbers)
+    facts, state.facts = state.facts, Interner([PodFacts()])
+    _number_anew(matrices, Field.FACTS, facts.values, state.facts.numbers)
     claims, forms = state.resolver.forget_numbers()
     _number_anew(matrices, Field.CLAIMS, claims, state.resolver.add_claims)
     _number_anew(matrices, Field.FORM, forms, lambda found: state.resolver.forms.add(found)[0])

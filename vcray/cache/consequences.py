@@ -10,6 +10,7 @@ from vcray.cache.resolver import Resolver
 from vcray.cache.rows import (
     ClaimRow,
     ClusterRow,
+    DetailRow,
     GroupRow,
     NamespaceRow,
     PriorityClassRow,
@@ -45,6 +46,8 @@ def place_of(row: ClusterRow) -> tuple[str, str]:
         case WorkloadRow():
             kind, _, key = row.key.partition("/")
             return kind, key
+        case DetailRow():
+            return row.kind, row.key
 
 
 def touched_by(

@@ -20,6 +20,7 @@ from vcray.cache.podspec import PodForm
 from vcray.cache.rows import (
     ClaimRow,
     ClusterRow,
+    DetailRow,
     GroupRow,
     NamespaceRow,
     NodeRow,
@@ -30,8 +31,9 @@ from vcray.cache.rows import (
     WorkloadRow,
 )
 from vcray.core.arrays import Int
+from vcray.core.tables import PodFacts
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 """Version of the frame; a reader refuses any other."""
 
 
@@ -52,6 +54,9 @@ class Field(IntEnum):
     LABELS = 11
     OWNER = 12
     CLAIMS = 13
+    FACTS = 14
+    STARTED = 15
+    SCHEDULED = 16
 
 
 FIELDS: Final = len(Field)
@@ -78,6 +83,7 @@ class Delta:
     forms: tuple[PodForm, ...] = ()
     labels: tuple[NamespacedLabels, ...] = ()
     claims: tuple[NamespacedClaims, ...] = ()
+    facts: tuple[PodFacts, ...] = (PodFacts(),)
     keys: tuple[str, ...] = ()
     uids: tuple[str, ...] = ()
     values: Int = field(default_factory=lambda: np.zeros((FIELDS, 0), np.int64))
@@ -110,8 +116,9 @@ class PodMatrix:
     """Collects pod rows into the columns and tables of a delta."""
 
     def __init__(self, rows: Iterable[PodRow]) -> None:
-        string, form, labels, claims = _Numbers(), _Numbers(), _Numbers(), _Numbers()
+        string, form, labels, claims, facts = (_Numbers() for _ in range(5))
         string("")
+        facts(PodFacts())
         claims(("", ()))
         forms: list[PodForm] = []
         keys, uids, flat = [], [], []
@@ -138,12 +145,16 @@ class PodMatrix:
                     labels((namespace, row.labels)),
                     string(row.owner),
                     claims((namespace, row.claims)) if row.claims else 0,
+                    facts(row.facts),
+                    row.started,
+                    row.scheduled,
                 )
             )
         self.keys, self.uids, self.forms = tuple(keys), tuple(uids), tuple(forms)
         self.strings: tuple[str, ...] = tuple(string.of)  # type: ignore[arg-type]
         self.labels: tuple[NamespacedLabels, ...] = tuple(labels.of)  # type: ignore[arg-type]
         self.claims: tuple[NamespacedClaims, ...] = tuple(claims.of)  # type: ignore[arg-type]
+        self.facts: tuple[PodFacts, ...] = tuple(facts.of)  # type: ignore[arg-type]
         self.values: Int = np.array(flat, np.int64).reshape(len(flat), FIELDS).T.copy()
         self.values.flags.writeable = False
 
@@ -156,6 +167,7 @@ _ROWS: Final[dict[str, type[ClusterRow]]] = {
     "PriorityClassRow": PriorityClassRow,
     "NamespaceRow": NamespaceRow,
     "WorkloadRow": WorkloadRow,
+    "DetailRow": DetailRow,
 }
 
 
@@ -170,6 +182,7 @@ class _Frame(msgspec.Struct, array_like=True, frozen=True):
     forms: tuple[PodForm, ...]
     labels: tuple[NamespacedLabels, ...]
     claims: tuple[NamespacedClaims, ...]
+    facts: tuple[PodFacts, ...]
     keys: tuple[str, ...]
     uids: tuple[str, ...]
     values: bytes
@@ -205,6 +218,7 @@ def pack(delta: Delta) -> bytes:
             forms=delta.forms,
             labels=delta.labels,
             claims=delta.claims,
+            facts=delta.facts,
             keys=delta.keys,
             uids=delta.uids,
             values=delta.values.astype("<i8", copy=False).tobytes(),
@@ -242,6 +256,7 @@ def unpack(data: bytes) -> Delta:
         forms=frame.forms,
         labels=frame.labels,
         claims=frame.claims,
+        facts=frame.facts,
         keys=frame.keys,
         uids=frame.uids,
         values=values,

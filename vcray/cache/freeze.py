@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vcray.cache.delta import Field
+from vcray.cache.details import PODS, DetailTables
 from vcray.cache.jobcolumns import queue_table
 from vcray.cache.labelsets import LabelSets
 from vcray.cache.nodecolumns import NodeStatics
@@ -61,6 +62,10 @@ def task_table(tasks: PodColumns, job_row: Int, node_column: Int, shape_row: Int
         role=narrow(used(Field.ROLE)),
         gated=fixed(used(Field.GATED) != 0),
         nominated=fixed(node_column.astype(np.int32)[used(Field.NOMINATED)]),
+        facts=narrow(used(Field.FACTS)),
+        labels=narrow(used(Field.LABELS)),
+        started=fixed(used(Field.STARTED).copy()),
+        scheduled=fixed(used(Field.SCHEDULED).copy()),
     )
 
 
@@ -135,6 +140,7 @@ def node_table(
         preferred_terms=tuple(item for item, _ in rows["preferred"] if isinstance(item, PodTerm)),
         preferred_weight=counters("preferred"),
         images=images,
+        notes=statics.notes,
     )
 
 
@@ -148,10 +154,12 @@ class Frozen:
         self.jobs: JobTable | None = None
         self.gated = False
         self.queues: QueueTable | None = None
+        self.details = DetailTables()
 
     def pods_changed(self) -> None:
         """A pod came, went or changed."""
         self.nodes = self.tasks = None
+        self.details.changed(PODS)
 
 
 def freeze(state: State, generation: int, now: float, seed: int) -> Snapshot:
@@ -191,4 +199,7 @@ def freeze(state: State, generation: int, now: float, seed: int) -> Snapshot:
         roles=tuple(state.roles.values),
         jobs=frozen.jobs,
         queues=frozen.queues,
+        pod_facts=tuple(state.facts.values),
+        label_sets=state.resolver.labels.sets(),
+        details=frozen.details.get(state),
     )

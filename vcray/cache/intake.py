@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vcray.cache import details
 from vcray.cache.consequences import place_of, touched_by
 from vcray.cache.delta import Delta, Field
 from vcray.cache.rows import ClusterRow, NodeRow
@@ -65,6 +66,8 @@ class ClusterIntake:
         elif kind == "PriorityClass":
             for group in list(state.jobs.groups):
                 state.put_group(group)
+        elif kind in details.KINDS:
+            state.frozen.details.changed(kind)
         touched = touched_by(state.resolver, state.strings.of, kind, key, rows)
         if touched is not None:
             state.mark(touched.field, touched.numbers)
@@ -130,12 +133,14 @@ class NodeIntake:
             state.mark(Field.NODE, [state.string(row.name)])
         self._images(state.nodes.put(row))
         state.frozen.nodes = None
+        state.frozen.details.changed(details.NODES)
 
     def _drop(self, name: str) -> None:
         state = self._state
         state.renumber = True
         state.mark(Field.NODE, [state.string(name)])
         self._images(state.nodes.drop(name))
+        state.frozen.details.changed(details.NODES)
         state.frozen.pods_changed()
 
     def _images(self, changed: list[str]) -> None:

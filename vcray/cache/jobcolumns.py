@@ -100,6 +100,7 @@ class JobColumns:
             status=tuple(self.status),
             resource_version=tuple(group.resource_version for group in self.groups),
             requested_gated=_fixed(gated),
+            notes=tuple(group.notes for group in self.groups),
         )
 
 
@@ -139,6 +140,7 @@ def queue_table(queues: Mapping[str, QueueRow], space: ResourceSpace) -> QueueTa
         guarantee_named=guarantee_named,
         allocated=tuple(row.allocated for row in rows),
         resource_version=tuple(row.resource_version for row in rows),
+        notes=tuple(row.notes for row in rows),
     )
 
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from vcray.cache.details import unpack_row
 from vcray.cache.labels import Labels, normalise, satisfies
 from vcray.cache.podspec import SpreadForm, TermForm
 from vcray.cache.rows import (
     ClaimRow,
     ClusterRow,
+    DetailRow,
     GroupRow,
     NamespaceRow,
     PriorityClassRow,
@@ -41,6 +43,8 @@ class Knowledge:
         self.services: dict[str, WorkloadRow] = {}
         self._services_at: dict[tuple[str, str, str], dict[str, WorkloadRow]] = {}
         self.owners: dict[str, WorkloadRow] = {}
+        self.details: dict[str, dict[str, object]] = {}
+        """Kind -> key -> what is kept, of the kinds of `vcray.cache.details`."""
 
     def put(self, row: ClusterRow) -> None:
         """Keep a row."""
@@ -63,6 +67,8 @@ class Knowledge:
                     self._put_service(key, row)
                 else:
                     self.owners[row.key] = row
+            case DetailRow():
+                self.details.setdefault(row.kind, {})[row.key] = unpack_row(row.kind, row.value)
 
     def drop(self, kind: str, key: str) -> None:
         """Forget the object of that kind and key."""
@@ -81,8 +87,10 @@ class Knowledge:
                 self.namespaces.pop(key, None)
             case "Service":
                 self._drop_service(key)
-            case _:
+            case "ReplicaSet" | "ReplicationController" | "StatefulSet":
                 self.owners.pop(f"{kind}/{key}", None)
+            case _:
+                self.details.get(kind, {}).pop(key, None)
 
     def _put_service(self, key: str, row: WorkloadRow) -> None:
         self._drop_service(key)

@@ -6,13 +6,13 @@ Kubernetes tells a selector that is absent (selects nothing) from one that is em
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from vcray.api.wire import Requirement as WireRequirement
 from vcray.api.wire import Selector
 from vcray.core.snapshot import SelectorSpec
-from vcray.core.tables import Requirement
+from vcray.core.tables import Notes, Requirement
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 """Labels of an object as sorted pairs: hashable, the same for equal maps."""
@@ -89,3 +89,16 @@ def selects(selector: SelectorSpec, namespace: str, labels: Mapping[str, str]) -
     if selector.namespaces is not None and namespace not in selector.namespaces:
         return False
     return satisfies(selector.requirements, labels)
+
+
+def notes_of(keys: Sequence[str], annotations: Mapping[str, str], labels: Mapping[str, str]) -> Notes:
+    """Of these keys those that an object has, its annotation before its label."""
+    if not annotations and not labels:
+        return ()
+    return tuple(
+        sorted(
+            (key, annotations[key] if key in annotations else labels[key])
+            for key in keys
+            if key in annotations or key in labels
+        )
+    )

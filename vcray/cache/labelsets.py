@@ -45,6 +45,10 @@ class LabelSets:
         """Namespace and labels."""
         return self._keys[number]
 
+    def sets(self) -> tuple[Labels, ...]:
+        """Labels by number; those of numbers that are free may be anything."""
+        return tuple([labels for _, labels in self._keys])
+
     def number(self, namespaced: tuple[str, Labels]) -> int:
         """The number of a label set, new ones with their matches."""
         found = self._of.get(namespaced)

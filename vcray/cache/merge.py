@@ -80,8 +80,6 @@ class Merge:
         Its generation counts the states that were looked at, so it does not tell how many deltas led to them."""
         self.generation += self._changed
         self._changed = False
-        self.generation += self._changed
-        self._changed = False
         return freeze(self._state, self.generation, now, seed)
 
     def rebuild(self) -> None:

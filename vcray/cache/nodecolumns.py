@@ -15,7 +15,7 @@ from vcray.cache.rows import NodeRow
 from vcray.core.arrays import Bool, Int, Int32
 from vcray.core.snapshot import tie_ranks
 from vcray.core.space import ResourceSpace
-from vcray.core.tables import MISSING, LabelColumns, Taint
+from vcray.core.tables import MISSING, LabelColumns, Notes, Taint
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class NodeStatics:
     taints: tuple[Taint, ...]
     tainted: Bool
     labels: LabelColumns
+    notes: tuple[Notes, ...]
 
 
 class NodeColumns:
@@ -110,12 +111,13 @@ class NodeColumns:
             taints=taints,
             tainted=tainted,
             labels=_labels(rows),
+            notes=tuple(row.notes for row in rows),
         )
 
     def _update(self, known: NodeStatics, changed: list[str], space: ResourceSpace) -> NodeStatics:
         allocatable, kube = known.allocatable.copy(), known.kube_allocatable.copy()
         ready, unschedulable = known.ready.copy(), known.unschedulable.copy()
-        taints = labels = False
+        taints = labels = notes = False
         for name in changed:
             number = self.column[name]
             before, row = self._ordered[number], self.rows[name]
@@ -125,6 +127,7 @@ class NodeColumns:
             ready[number], unschedulable[number] = row.ready, row.unschedulable
             taints |= before.taints != row.taints
             labels |= before.labels != row.labels
+            notes |= before.notes != row.notes
         for array in (allocatable, kube, ready, unschedulable):
             array.flags.writeable = False
         taint_table = _taints(self._ordered) if taints else (known.taints, known.tainted)
@@ -137,6 +140,7 @@ class NodeColumns:
             taints=taint_table[0],
             tainted=taint_table[1],
             labels=_labels(self._ordered) if labels else known.labels,
+            notes=tuple(row.notes for row in self._ordered) if notes else known.notes,
         )
 
     def ties(self, seed: int, names: tuple[str, ...]) -> Int:

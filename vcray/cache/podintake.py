@@ -71,6 +71,7 @@ class PodIntake:
         values[Field.ROLE] = roles[inverse]
         values[Field.FORM] = forms[values[Field.FORM]]
         values[Field.CLAIMS] = resolver.add_claims(delta.claims)[values[Field.CLAIMS]]
+        values[Field.FACTS] = state.facts.numbers(delta.facts)[values[Field.FACTS]]
         values[Field.LABELS] = resolver.labels.numbers(delta.labels)[values[Field.LABELS]]
         return values
 

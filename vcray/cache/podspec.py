@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from vcray.api import names
 from vcray.api.names import CPU, MEMORY
 from vcray.api.podresources import nonzero_requests, pod_requests
 from vcray.api.wire import (
@@ -20,8 +21,16 @@ from vcray.api.wire import (
     TopologySpreadConstraint,
 )
 from vcray.cache.amounts import MOST, Amounts, bounded
-from vcray.cache.labels import Labels, fold_keys, labels_of, normalise, requirement_of, requirements_of
-from vcray.core.tables import HostPort, NodeTerm, Requirement, Toleration
+from vcray.cache.labels import (
+    Labels,
+    fold_keys,
+    labels_of,
+    normalise,
+    notes_of,
+    requirement_of,
+    requirements_of,
+)
+from vcray.core.tables import HostPort, NodeTerm, Notes, Requirement, Toleration
 
 ANY_IP: Final = "0.0.0.0"
 
@@ -69,6 +78,7 @@ class PodForm:
     spread: tuple[SpreadForm, ...] = ()
     images: tuple[str, ...] = ()
     containers: int = 1
+    notes: Notes = ()
 
 
 def waiting_form(pod: Pod) -> PodForm:
@@ -86,6 +96,7 @@ def waiting_form(pod: Pod) -> PodForm:
         spread=tuple(_spread(pod, constraint) for constraint in spec.topology_spread_constraints),
         images=tuple(sorted(normalised_image(image) for image in images if image)),
         containers=len(images),
+        notes=notes_of(names.PLACEMENT_NOTES, pod.metadata.annotations, pod.metadata.labels),
     )
 
 

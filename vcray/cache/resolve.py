@@ -102,6 +102,7 @@ def shape_of(form: PodForm, standing: Standing, context: Context) -> ShapeSpec:
         images=context.images,
         containers=form.containers if context.images else 1,
         hold=context.hold,
+        notes=form.notes,
     )
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from vcray.cache.amounts import Amounts
 from vcray.cache.labels import Labels
 from vcray.cache.podspec import PodForm
-from vcray.core.tables import GroupStatus, Requirement, Taint
+from vcray.core.tables import GroupStatus, Notes, PodFacts, Requirement, Taint
 
 
 class PodRow(NamedTuple):
@@ -33,6 +33,9 @@ class PodRow(NamedTuple):
     labels: Labels
     owner: str
     claims: tuple[tuple[str, bool], ...]
+    facts: PodFacts = PodFacts()
+    started: int = 0
+    scheduled: int = 0
 
 
 class NodeRow(NamedTuple):
@@ -47,6 +50,7 @@ class NodeRow(NamedTuple):
     taints: tuple[Taint, ...]
     labels: Labels
     images: tuple[tuple[str, int], ...]  # (normalised name, bytes)
+    notes: Notes = ()
 
 
 class GroupRow(NamedTuple):
@@ -63,6 +67,7 @@ class GroupRow(NamedTuple):
     min_resources: Amounts | None
     role_minimum: tuple[tuple[str, int], ...]
     status: GroupStatus
+    notes: Notes = ()
 
 
 class QueueRow(NamedTuple):
@@ -81,6 +86,7 @@ class QueueRow(NamedTuple):
     deserved: Amounts
     guarantee: Amounts
     allocated: Amounts | None
+    notes: Notes = ()
 
 
 class ClaimRow(NamedTuple):
@@ -123,7 +129,22 @@ class WorkloadRow(NamedTuple):
     requirements: tuple[Requirement, ...]
 
 
+class DetailRow(NamedTuple):
+    """An object of one of the kinds of `vcray.cache.details`; `value` is what is kept of it, as msgpack."""
+
+    kind: str
+    key: str
+    value: bytes
+
+
 ClusterRow: TypeAlias = (
-    GroupRow | QueueRow | ClaimRow | StorageClassRow | PriorityClassRow | NamespaceRow | WorkloadRow
+    GroupRow
+    | QueueRow
+    | ClaimRow
+    | StorageClassRow
+    | PriorityClassRow
+    | NamespaceRow
+    | WorkloadRow
+    | DetailRow
 )
 """A row of a kind that is not spread over shards."""

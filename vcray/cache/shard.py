@@ -136,6 +136,7 @@ class CacheShard:
             forms=matrix.forms,
             labels=matrix.labels,
             claims=matrix.claims,
+            facts=matrix.facts,
             keys=matrix.keys,
             uids=matrix.uids,
             values=matrix.values,

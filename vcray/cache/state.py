@@ -22,7 +22,7 @@ from vcray.cache.rows import GroupRow
 from vcray.cache.sums import NodeSums, Placed
 from vcray.core.arrays import Int
 from vcray.core.space import ResourceSpace
-from vcray.core.tables import MISSING
+from vcray.core.tables import MISSING, PodFacts
 
 
 class State:
@@ -35,6 +35,7 @@ class State:
         self.tables = {True: PodColumns(), False: PodColumns()}
         self.strings: Interner[str] = Interner([""])
         self.roles: Interner[str] = Interner([""])
+        self.facts: Interner[PodFacts] = Interner([PodFacts()])
         self.jobs = JobColumns(self.space)
         self.resolver = Resolver(self.knowledge, self.space, self.nodes.image_nodes)
         self.sums = NodeSums(len(self.space), 0)

@@ -11,11 +11,11 @@ from math import isfinite
 
 from vcray.api import names
 from vcray.api.meta import JsonObject, JsonValue, parse_time
-from vcray.api.podresources import resource_amounts
+from vcray.api.podresources import qos_class, resource_amounts
 from vcray.api.wire import Node, PersistentVolumeClaim, Pod, PriorityClass
 from vcray.cache import groups
 from vcray.cache.amounts import Amounts, bounded
-from vcray.cache.labels import labels_of
+from vcray.cache.labels import labels_of, notes_of
 from vcray.cache.podspec import bare_form, claims_of, normalised_image, resident_form, waiting_form
 from vcray.cache.rows import (
     ClaimRow,
@@ -24,7 +24,7 @@ from vcray.cache.rows import (
     PriorityClassRow,
 )
 from vcray.cache.store import version_of
-from vcray.core.tables import Status, Taint
+from vcray.core.tables import PodFacts, Status, Taint
 
 TERMINAL = (Status.SUCCEEDED, Status.FAILED)
 
@@ -70,7 +70,31 @@ def pod_row(pod: Pod) -> PodRow:
         labels=labels_of(metadata.labels),
         owner=f"{owner.kind}/{owner.name}" if owner else "",
         claims=claims_of(pod) if waiting else (),
+        facts=facts_of(pod),
+        started=seconds(pod.status.start_time),
+        scheduled=_scheduled(pod),
     )
+
+
+def facts_of(pod: Pod) -> PodFacts:
+    """What plugins read of a pod beside its shape."""
+    metadata, spec = pod.metadata, pod.spec
+    return PodFacts(
+        notes=notes_of(names.POD_NOTES, metadata.annotations, metadata.labels),
+        priority_class=spec.priority_class_name,
+        priority=spec.priority,
+        never_preempts=spec.preemption_policy == "Never",
+        qos=qos_class(pod),
+        preemptable=groups.preemptable_of(metadata.annotations, metadata.labels, absent=True),
+    )
+
+
+def _scheduled(pod: Pod) -> int:
+    """When the pod's condition PodScheduled became True; 0 when it is not."""
+    for condition in pod.status.conditions:
+        if condition.type == "PodScheduled" and condition.status == "True":
+            return seconds(condition.last_transition_time)
+    return 0
 
 
 def node_row(node: Node) -> NodeRow:
@@ -99,6 +123,7 @@ def node_row(node: Node) -> NodeRow:
         taints=tuple(sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))),
         labels=labels_of(node.metadata.labels),
         images=tuple(sorted(images.items())),
+        notes=notes_of(names.NODE_NOTES, annotations, {}),
     )
 
 

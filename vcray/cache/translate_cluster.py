@@ -12,10 +12,11 @@ import msgspec
 from vcray.api import names
 from vcray.api.meta import JsonObject
 from vcray.api.wire import PersistentVolumeClaim, PriorityClass, Selector, to_claim, to_priority_class
-from vcray.cache import groups
-from vcray.cache.labels import NOTHING, equal_to, labels_of, requirements_of
+from vcray.cache import details, groups
+from vcray.cache.labels import NOTHING, equal_to, labels_of, notes_of, requirements_of
 from vcray.cache.rows import (
     ClusterRow,
+    DetailRow,
     GroupRow,
     NamespaceRow,
     QueueRow,
@@ -47,6 +48,7 @@ CLUSTER_KINDS: Final = (
     "Namespace",
     "Service",
     *OWNERS,
+    *details.KINDS,
 )
 """Kinds that are kept whole, beside the shards."""
 
@@ -77,6 +79,8 @@ def cluster_row(kind: str, value: KubeObject) -> ClusterRow:
                 value if isinstance(value, PriorityClass) else to_priority_class(_json(value))
             )
     data = _json(value)
+    if kind in details.KINDS:
+        return DetailRow(kind, key_of(data), details.pack_row(kind, data))
     metadata = section(data, "metadata")
     match kind:
         case "PodGroup":
@@ -123,6 +127,9 @@ def _group_row(data: JsonObject) -> GroupRow:
         min_resources=amounts_of(resources) if isinstance(resources, dict) else None,
         role_minimum=tuple(sorted((role, number(members, role)) for role in members)),
         status=_group_status(section(data, "status")),
+        notes=notes_of(
+            names.GROUP_NOTES, text_map(metadata.get("annotations")), text_map(metadata.get("labels"))
+        ),
     )
 
 
@@ -165,4 +172,5 @@ def _queue_row(data: JsonObject) -> QueueRow:
         deserved=amounts_of(spec.get("deserved")),
         guarantee=amounts_of(section(spec, "guarantee").get("resource")),
         allocated=amounts_of(recorded) if isinstance(recorded, dict) else None,
+        notes=notes_of(names.QUEUE_NOTES, text_map(metadata.get("annotations")), {}),
     )

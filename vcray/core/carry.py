@@ -38,6 +38,7 @@ class Carry:
             nodes.tainted,
             nodes.labels,
             nodes.images,
+            nodes.notes,
         )
         same = len(basis) == len(self._basis) and all(a is b for a, b in zip(basis, self._basis, strict=True))
         if not same or len(self._known) > LIMIT:

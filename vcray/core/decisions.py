@@ -10,11 +10,12 @@ from vcray.core.tables import GroupStatus
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Bind pod `task` (namespace/name, `uid`) to `node`."""
+    """Bind pod `task` (namespace/name, `uid`) to `node`; `notes` are annotations that it gets with it."""
 
     task: str
     uid: str
     node: str
+    notes: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

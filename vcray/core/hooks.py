@@ -8,7 +8,7 @@ with each; `vcray.core.policy` holds the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from vcray.core.arrays import Bool, BoolLike, Float, FloatLike, Int, IntLike
 
 if TYPE_CHECKING:
+    from vcray.core.victims import Candidates, Claim
     from vcray.core.view import Rows, Shape, View
 
 
@@ -233,6 +234,65 @@ class Why(Protocol):
     """Reasons of this plugin for refusing nodes, in the order of its checks. Asked only for a job that failed."""
 
     def why(self, view: View, shape: Shape) -> Iterator[Reject]: ...
+
+
+@runtime_checkable
+class Preemptable(Protocol):
+    """(k,) which candidates a claim of `preempt` may take; None abstains. Combined: tiers (`vcray.core.victims`)."""
+
+    def preemptable(self, view: View, claim: Claim, candidates: Candidates) -> Bool | None: ...
+
+
+@runtime_checkable
+class Reclaimable(Protocol):
+    """(k,) which candidates a claim of `reclaim` may take; None abstains. Combined: tiers (`vcray.core.victims`)."""
+
+    def reclaimable(self, view: View, claim: Claim, candidates: Candidates) -> Bool | None: ...
+
+
+@runtime_checkable
+class Evictable(Protocol):
+    """(k,) which candidates a claim of `gangpreempt` or `gangreclaim` (`claim.kind`) may take; None abstains (Volcano's
+    UnifiedEvictable). Combined: tiers (`vcray.core.victims`)."""
+
+    def evictable(self, view: View, claim: Claim, candidates: Candidates) -> Bool | None: ...
+
+
+@runtime_checkable
+class QueuePreemptive(Protocol):
+    """May the queue take from others for a request (R,)? Combined: and; nobody: yes."""
+
+    def queue_preemptive(self, view: View, queue: int, request: Int) -> bool: ...
+
+
+@runtime_checkable
+class VictimOrder(Protocol):
+    """Columns of keys for a queue that victims are in, seen from the claimant's queue; smaller goes first. Combined:
+    concatenated; then the inverse of `queue_order`, creation and name."""
+
+    def victim_order(self, view: View, claimant: int, queue: int) -> Sequence[float]: ...
+
+
+@runtime_checkable
+class VictimTasks(Protocol):
+    """(k,) which of these running tasks (rows) `shuffle` evicts. Combined: or within a tier; the first tier that names any."""
+
+    def victim_tasks(self, view: View, tasks: Int) -> Bool: ...
+
+
+@runtime_checkable
+class Reserve(Protocol):
+    """State that is no sum (devices, cpus of a NUMA node, volumes): reserve what a task needs on a node.
+
+    `reserves` tells whether pods of a shape need this at all; such pods are placed one at a time. `reserve` is called when
+    the ledger places or promises a task; it returns what undoes it, or a sentence that refuses the node. `release` is called
+    when the ledger evicts a task that holds a node and returns what undoes that. `bind_notes` are the annotations that the
+    pod gets with its binding. Combined: any; all are called in policy order, the first refusal undoes the others; merged."""
+
+    def reserves(self, view: View, shape: Shape) -> bool: ...
+    def reserve(self, view: View, task: int, node: int, promised: bool) -> Callable[[], None] | str: ...
+    def release(self, view: View, task: int, node: int) -> Callable[[], None]: ...
+    def bind_notes(self, view: View, task: int, node: int) -> Mapping[str, str]: ...
 
 
 class Closing(Protocol):

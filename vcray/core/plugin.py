@@ -105,6 +105,16 @@ HOOKS = frozenset(
         "queue_order",
         "queue_overused",
         "queue_allows",
+        "preemptable",
+        "reclaimable",
+        "evictable",
+        "queue_preemptive",
+        "victim_order",
+        "victim_tasks",
+        "reserves",
+        "reserve",
+        "release",
+        "bind_notes",
         "why",
         "open",
         "close",
@@ -119,6 +129,8 @@ class Plugin(Generic[A]):
     `unbuilt`: flags that Volcano gives this plugin and that have no effect here yet, with what to know; `vcray check` tells."""
 
     name: ClassVar[str]
+    vetoes: ClassVar[bool] = False
+    """A share plugin: victims that it refuses are not taken, whatever its tier (volcano-sh/volcano#5896)."""
     unbuilt: ClassVar[Mapping[str, str]] = {}
     args_model: ClassVar[type[Args]] = Args
 

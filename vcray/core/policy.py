@@ -69,6 +69,22 @@ COMBINE: Mapping[str, tuple[str, str]] = {
     "queue_order": ("enableQueueOrder", "columns joined, then creation, then name"),
     "queue_overused": ("enabledOverused", "or"),
     "queue_allows": ("enabledAllocatable", "min"),
+    "preemptable": (
+        "enablePreemptable",
+        "tiers: the first tier whose plugins agree on somebody; share plugins veto",
+    ),
+    "reclaimable": (
+        "enableReclaimable",
+        "tiers: the first tier whose plugins agree on somebody; share plugins veto",
+    ),
+    "evictable": ("", "tiers: the first tier whose plugins agree on somebody; share plugins veto"),
+    "queue_preemptive": ("enablePreemptive", "and"),
+    "victim_order": ("", "columns joined, then the inverse of queue_order"),
+    "victim_tasks": ("enabledVictim", "or within a tier; the first tier that names anybody"),
+    "reserves": ("enablePredicate", "any"),
+    "reserve": ("enablePredicate", "all are called; the first refusal undoes the others"),
+    "release": ("enablePredicate", "all are called"),
+    "bind_notes": ("enablePredicate", "merged in policy order"),
     "open": ("", "all are called"),
     "close": ("", "all are called"),
 }

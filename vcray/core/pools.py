@@ -40,6 +40,7 @@ STATIC: Final = (
     "tainted",
     "labels",
     "images",
+    "notes",
 )
 """Columns of the nodes that masks and preferences of a class depend on (see `core.carry`)."""
 
@@ -130,7 +131,7 @@ class Pools:
             _encode(Begin(self._conf, np.flatnonzero(owner == scorer).tobytes()))
             for scorer in range(len(self._scorers))
         ]
-        self._scorers.begin(dump(cls.view.snapshot), requests)
+        self._scorers.begin(dump(_for_scorers(cls.view.snapshot)), requests)
         return owner
 
 
@@ -276,6 +277,11 @@ class LocalScorers:
 
     def ask(self, requests: Sequence[bytes]) -> list[bytes]:
         return [scorer.serve(request) for scorer, request in zip(self._scorers, requests, strict=True)]
+
+
+def _for_scorers(snapshot: Snapshot) -> Snapshot:
+    """Without what no row hook reads."""
+    return replace(snapshot, label_sets=())
 
 
 def _equal(one: object, other: object) -> bool:

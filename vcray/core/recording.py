@@ -21,7 +21,7 @@ import numpy.typing as npt
 from vcray.core.snapshot import Snapshot
 from vcray.errors import InputError, Problem
 
-SCHEMA = 1
+SCHEMA = 2
 """Grows when a field of any table appears, goes or changes its meaning."""
 
 KIND = "vcray snapshot"

@@ -8,8 +8,18 @@ from hashlib import blake2b
 import numpy as np
 
 from vcray.core.arrays import Int
+from vcray.core.details import NO_DETAILS, Details
 from vcray.core.space import ResourceSpace
-from vcray.core.tables import JobTable, NodeTable, QueueTable, Requirement, ShapeSpec, TaskTable
+from vcray.core.tables import (
+    JobTable,
+    NodeTable,
+    Notes,
+    PodFacts,
+    QueueTable,
+    Requirement,
+    ShapeSpec,
+    TaskTable,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +36,9 @@ class SelectorSpec:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Tables plus `generation` (grows with every change), `now` (seconds) and `seed` (breaks ties)."""
+    """Tables plus `generation` (grows with every change), `now` (seconds) and `seed` (breaks ties).
+
+    `label_sets`: labels of pods as sorted pairs; rows that no task has may hold anything."""
 
     generation: int
     now: float
@@ -39,6 +51,9 @@ class Snapshot:
     roles: tuple[str, ...]
     jobs: JobTable
     queues: QueueTable
+    pod_facts: tuple[PodFacts, ...]
+    label_sets: tuple[Notes, ...]
+    details: Details = NO_DETAILS
 
 
 def tie_ranks(seed: int, names: tuple[str, ...]) -> Int:

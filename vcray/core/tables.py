@@ -12,8 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TypeAlias
 
 from vcray.core.arrays import Bool, Int, Int8, Int32
+
+Notes: TypeAlias = tuple[tuple[str, str], ...]
+"""Annotations and labels of an object that plugins read (`vcray.api.names`), as sorted pairs; an annotation goes before a
+label of the same key."""
 
 MISSING = -1
 """A row that is not there: no node, no job, no label value."""
@@ -170,6 +175,22 @@ class ShapeSpec:
     images: tuple[str, ...] = ()
     containers: int = 1
     hold: str = ""
+    notes: Notes = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodFacts:
+    """What plugins read of a pod beside its shape; equal pods share one.
+
+    `priority`: spec.priority as written; `never_preempts`: preemptionPolicy Never; `qos`: the Kubernetes class;
+    `preemptable`: `volcano.sh/preemptable`, True where it is absent."""
+
+    notes: Notes = ()
+    priority_class: str = ""
+    priority: int | None = None
+    never_preempts: bool = False
+    qos: str = "BestEffort"
+    preemptable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +228,7 @@ class NodeTable:
     preferred_terms: tuple[PodTerm, ...]  # weight 0 here; the weights are in the sums
     preferred_weight: Int  # (W, N) sum of the weights of pods that carry this preferred term
     images: Mapping[str, tuple[Int32, Int]]  # name -> node rows, size in bytes on each
+    notes: tuple[Notes, ...]  # annotations per node (`names.NODE_NOTES`)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -228,6 +250,10 @@ class TaskTable:
     role: Int32  # (P,) row of Snapshot.roles; 0 is the empty role
     gated: Bool  # (P,) spec.schedulingGates not empty
     nominated: Int32  # (P,) node of status.nominatedNodeName
+    facts: Int32  # (P,) row of Snapshot.pod_facts
+    labels: Int32  # (P,) row of Snapshot.label_sets
+    started: Int  # (P,) seconds of status.startTime, 0 for none
+    scheduled: Int  # (P,) seconds when condition PodScheduled became True, 0 when it is not
 
     def __len__(self) -> int:
         return len(self.names)
@@ -275,6 +301,7 @@ class JobTable:
     status: tuple[GroupStatus, ...]
     resource_version: tuple[str, ...]
     requested_gated: Int  # (R, J) sum of the requests of pending gated tasks
+    notes: tuple[Notes, ...]  # annotations and labels (`names.GROUP_NOTES`)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -302,6 +329,7 @@ class QueueTable:
         tuple[tuple[str, int], ...] | None, ...
     ]  # status.allocated as recorded, None when absent
     resource_version: tuple[str, ...]
+    notes: tuple[Notes, ...]  # annotations (`names.QUEUE_NOTES`)
 
     def __len__(self) -> int:
         return len(self.names)

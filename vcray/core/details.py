@@ -1,0 +1,17 @@
+"""What a snapshot holds beside its tables: things that only some clusters have, each for one plugin or two.
+
+A table names nodes, pods and claims by name, never by row, so the order of rows never shows in it. None: the cluster has
+nothing of the kind. `vcray.cache.details` fills them in, one module a table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """One optional table a field."""
+
+
+NO_DETAILS = Details()

@@ -1,0 +1,82 @@
+"""Who may be evicted for whom: a claim, the candidates on several nodes at once, and how plugins decide together.
+
+Each node is a what-if of its own: `Candidates.group` numbers it. Inside a group candidates stand in the order in which they
+would be taken, least valuable first, so a rule such as "while the gang stays above its minimum" is a rank or a running sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+
+import numpy as np
+
+from vcray.core.arrays import Int, Int32
+
+
+class ClaimKind(Enum):
+    """The action that claims."""
+
+    PREEMPT = "preempt"
+    RECLAIM = "reclaim"
+    GANG_PREEMPT = "gangpreempt"
+    GANG_RECLAIM = "gangreclaim"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Claim:
+    """Who asks for room: `tasks` (rows) of a job; one for preempt and reclaim. `request` (R,) is what they ask for together."""
+
+    kind: ClaimKind
+    job: int
+    queue: int
+    tasks: tuple[int, ...]
+    request: Int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """k tasks that could go, rows of the task table, groups one after the other.
+
+    `group` (k,) rises from 0; `job`, `queue`, `node` (k,) are rows; `request` (R, k) is what each holds."""
+
+    task: Int
+    group: Int
+    job: Int
+    queue: Int
+    node: Int
+    request: Int
+
+    def __len__(self) -> int:
+        return len(self.task)
+
+    def groups(self) -> Iterator[slice]:
+        """The part of each group, for rules that must walk one by one."""
+        bounds = np.flatnonzero(np.diff(self.group, prepend=-1, append=-1)).tolist()
+        for start, end in pairwise(bounds):
+            yield slice(start, end)
+
+    def rank(self, of: Int | Int32) -> Int:
+        """(k,) how many candidates before this one in its group have the same number in `of` (k,)."""
+        ranks: Int = self.running(of, np.ones((1, len(self.task)), dtype=np.int64), inclusive=False)[0]
+        return ranks
+
+    def running(self, of: Int | Int32, amounts: Int, inclusive: bool) -> Int:
+        """(R, k) sums of `amounts` (R, k) over the candidates before this one in its group that have the same number in
+        `of`; with its own amount when `inclusive`."""
+        size = len(self.task)
+        if not size:
+            return amounts.copy()
+        key = self.group * (int(of.max()) + 2) + of + 1
+        order = np.argsort(key, kind="stable")
+        ordered = amounts[:, order]
+        total = np.cumsum(ordered, axis=1)
+        first = np.flatnonzero(np.diff(key[order], prepend=key[order[0]] - 1))
+        before = (total - ordered)[:, first]
+        lengths = np.diff(np.append(first, size))
+        within = total - np.repeat(before, lengths, axis=1)
+        out = np.empty_like(amounts)
+        out[:, order] = within if inclusive else within - ordered
+        return out
