@@ -27,8 +27,7 @@ def close(view: View, chains: Chains, ledger: Ledger, record: Record) -> Decisio
     """Ask the plugins for their last words and draw up the decisions."""
     collector = Collector(view, ledger, record)
     say_missing_queues(view, collector)
-    for hook in chains.closers:
-        hook(view, collector)
+    chains.close(view, collector)
     groups, group_events = close_groups(view, collector)
     conditions, pod_events = _pod_conditions(view, ledger, collector)
     return Decisions(
@@ -94,13 +93,20 @@ def _commits(view: View, ledger: Ledger) -> tuple[Commit, ...]:
     for committed in ledger.commits:
         binds = parts.setdefault((jobs.names[committed.job], not committed.whole), [])
         binds += [
-            Bind(tasks.names[task], tasks.uids[task], nodes.names[node])
+            Bind(tasks.names[task], tasks.uids[task], nodes.names[node], _notes(ledger, task, node))
             for task, node in zip(committed.tasks, committed.nodes, strict=True)
         ]
     return tuple(
         Commit(job, tuple(sorted(binds, key=lambda bind: bind.task)), not single)
         for (job, single), binds in sorted(parts.items(), key=lambda item: item[0])
     )
+
+
+def _notes(ledger: Ledger, task: int, node: int) -> tuple[tuple[str, str], ...]:
+    """What a pod's binding says of what was reserved for it."""
+    view = ledger.view
+    shape = view.shapes[int(view.snapshot.tasks.shape[task])]
+    return tuple(sorted(ledger.reservations.notes(shape, task, node).items()))
 
 
 def _pipelined(view: View, ledger: Ledger) -> tuple[tuple[str, str], ...]:

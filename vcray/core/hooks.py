@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from vcray.core.arrays import Bool, BoolLike, Float, FloatLike, Int, IntLike
 
 if TYPE_CHECKING:
+    from vcray.core.meter import Figures
     from vcray.core.victims import Candidates, Claim
     from vcray.core.view import Rows, Shape, View
 
@@ -293,6 +294,20 @@ class Reserve(Protocol):
     def reserve(self, view: View, task: int, node: int, promised: bool) -> Callable[[], None] | str: ...
     def release(self, view: View, task: int, node: int) -> Callable[[], None]: ...
     def bind_notes(self, view: View, task: int, node: int) -> Mapping[str, str]: ...
+
+
+@runtime_checkable
+class FiguresOfQueue(Protocol):
+    """What the plugin knows of a queue at the end of a session, for metrics. Combined: per figure, the first that tells."""
+
+    def queue_figures(self, view: View, queue: int) -> Figures | None: ...
+
+
+@runtime_checkable
+class ShareOfJob(Protocol):
+    """The job's share at the end of a session, for metrics; None for a job that is over. Combined: the first that tells."""
+
+    def job_share(self, view: View, job: int) -> float | None: ...
 
 
 class Closing(Protocol):

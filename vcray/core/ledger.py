@@ -16,6 +16,7 @@ import numpy as np
 
 from vcray.core.arrays import Int, Int32
 from vcray.core.openview import NodeMatrix
+from vcray.core.reserve import Reservations, Undo
 from vcray.core.tables import MISSING, STATUSES, PodTerm, Status
 from vcray.core.view import Shape, View
 
@@ -30,7 +31,7 @@ class Kind(IntEnum):
 
 
 class Entry(NamedTuple):
-    """One step: equal pods of one job. `before`: their statuses, for evictions."""
+    """One step: equal pods of one job. `before`: their statuses, for evictions; `undo`: takes back what was reserved."""
 
     kind: Kind
     job: int
@@ -38,6 +39,7 @@ class Entry(NamedTuple):
     tasks: tuple[int, ...]
     nodes: tuple[int, ...]
     before: tuple[int, ...] = ()
+    undo: Undo | None = None
 
 
 class Undone(NamedTuple):
@@ -83,6 +85,9 @@ class Ledger:
     def __init__(self, view: View, matrix: NodeMatrix) -> None:
         self.view = view
         self.matrix = matrix
+        self.reservations = Reservations(view)
+        self.freed = 0
+        """Grows whenever something that was held may be free again: nodes that refused a task may take it now."""
         self.node: list[int] = view.snapshot.tasks.node.tolist()
         self.entries: list[Entry] = []
         self.undone: dict[int, Undone] = {}
@@ -104,20 +109,36 @@ class Ledger:
 
     # ---- steps ----
 
-    def place(self, job: int, shape: Shape, tasks: Sequence[int], nodes: Sequence[int]) -> None:
-        """Allocate pending tasks of one shape, task i on node i. Does not check room: callers do."""
-        self._enter(Entry(Kind.PLACE, job, shape.row, tuple(tasks), tuple(nodes)))
+    def place(self, job: int, shape: Shape, tasks: Sequence[int], nodes: Sequence[int]) -> str:
+        """Allocate pending tasks of one shape, task i on node i. Does not check room: callers do.
 
-    def pipeline(self, job: int, shape: Shape, tasks: Sequence[int], nodes: Sequence[int]) -> None:
-        """Promise nodes to pending tasks: room that is being freed there."""
-        self._enter(Entry(Kind.PIPELINE, job, shape.row, tuple(tasks), tuple(nodes)))
+        Empty when done; else the sentence of a plugin that could not reserve what the task needs, and nothing changed.
+        Tasks of a shape that reserves come one at a time."""
+        return self._take(Kind.PLACE, job, shape, tasks, nodes)
+
+    def pipeline(self, job: int, shape: Shape, tasks: Sequence[int], nodes: Sequence[int]) -> str:
+        """Promise nodes to pending tasks: room that is being freed there. Answers as `place`."""
+        return self._take(Kind.PIPELINE, job, shape, tasks, nodes)
+
+    def _take(self, kind: Kind, job: int, shape: Shape, tasks: Sequence[int], nodes: Sequence[int]) -> str:
+        undo: Undo | None = None
+        if self.reservations.of(shape):
+            if len(tasks) != 1:
+                raise ValueError("tasks of a shape that reserves are placed one at a time")
+            taken = self.reservations.take(shape, tasks[0], nodes[0], kind is Kind.PIPELINE)
+            if isinstance(taken, str):
+                return taken or "refused"
+            undo = taken
+        self._enter(Entry(kind, job, shape.row, tuple(tasks), tuple(nodes), undo=undo))
+        return ""
 
     def withdraw(self, task: int) -> None:
         """Take a promise back: Pipelined -> Pending."""
         table = self.view.snapshot.tasks
-        self._enter(
-            Entry(Kind.WITHDRAW, int(table.job[task]), int(table.shape[task]), (task,), (self.node[task],))
-        )
+        job, shape, node = int(table.job[task]), int(table.shape[task]), self.node[task]
+        undo = self.reservations.free(self.view.shapes[shape], task, node)
+        self.freed += 1
+        self._enter(Entry(Kind.WITHDRAW, job, shape, (task,), (node,), undo=undo))
 
     def evict(self, task: int) -> None:
         """Start to free what a task on a node holds: -> Releasing. `used` stays, `requested` and counters fall."""
@@ -125,7 +146,9 @@ class Ledger:
         before = (int(self.view.status[task]),)
         self.frees = True
         job, shape = int(table.job[task]), int(table.shape[task])
-        self._enter(Entry(Kind.EVICT, job, shape, (task,), (self.node[task],), before))
+        undo = self.reservations.free(self.view.shapes[shape], task, self.node[task])
+        self.freed += 1
+        self._enter(Entry(Kind.EVICT, job, shape, (task,), (self.node[task],), before, undo))
 
     def checkpoint(self) -> int:
         """A mark to roll back to."""
@@ -137,6 +160,9 @@ class Ledger:
             entry = self.entries.pop()
             self.version = self._versions.pop()
             self._apply(entry, -1)
+            self.freed += 1
+            if entry.undo is not None:
+                entry.undo()
             if entry.kind is Kind.PLACE or entry.kind is Kind.PIPELINE:
                 status = Status.ALLOCATED if entry.kind is Kind.PLACE else Status.PIPELINED
                 self.undone.update(

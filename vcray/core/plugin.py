@@ -115,6 +115,8 @@ HOOKS = frozenset(
         "reserve",
         "release",
         "bind_notes",
+        "queue_figures",
+        "job_share",
         "why",
         "open",
         "close",
@@ -131,6 +133,8 @@ class Plugin(Generic[A]):
     name: ClassVar[str]
     vetoes: ClassVar[bool] = False
     """A share plugin: victims that it refuses are not taken, whatever its tier (volcano-sh/volcano#5896)."""
+    particular: ClassVar[bool] = False
+    """What it reserves depends on the very pod (its claims), not only on shape, annotations and labels of pods."""
     unbuilt: ClassVar[Mapping[str, str]] = {}
     args_model: ClassVar[type[Args]] = Args
 

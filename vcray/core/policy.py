@@ -20,8 +20,10 @@ from vcray.core.hooks import (
     Answer,
     ClassKey,
     Close,
+    Closing,
     DomainTerm,
     DomainTerms,
+    FiguresOfQueue,
     GangNeed,
     JobEnqueueable,
     JobEnqueued,
@@ -38,11 +40,14 @@ from vcray.core.hooks import (
     QueueAllows,
     QueueOrder,
     QueueOverused,
+    Reserve,
+    ShareOfJob,
     TaskOrder,
     ValidPrefix,
     Vote,
     Why,
 )
+from vcray.core.meter import Meter
 from vcray.core.plugin import HOOKS, Args, Plugin
 from vcray.core.view import Shape, View
 from vcray.errors import ConfigError, Problem
@@ -85,6 +90,8 @@ COMBINE: Mapping[str, tuple[str, str]] = {
     "reserve": ("enablePredicate", "all are called; the first refusal undoes the others"),
     "release": ("enablePredicate", "all are called"),
     "bind_notes": ("enablePredicate", "merged in policy order"),
+    "queue_figures": ("", "per figure, the first that tells"),
+    "job_share": ("", "the first that tells"),
     "open": ("", "all are called"),
     "close": ("", "all are called"),
 }
@@ -108,9 +115,9 @@ class Policy:
     tiers: tuple[tuple[Recipe, ...], ...]
     problems: tuple[Problem, ...] = ()
 
-    def open(self, view: View) -> Chains:
-        """Fresh plugins, opened in policy order."""
-        return Chains(self, view)
+    def open(self, view: View, meter: Meter | None = None) -> Chains:
+        """Fresh plugins, opened in policy order; `meter` hears how long each took."""
+        return Chains(self, view, meter)
 
     def has_action(self, name: str) -> bool:
         """Is an action of that name configured?"""
@@ -189,7 +196,7 @@ def offers(plugin: type, hook: type) -> bool:
 class Chains:
     """One session of a policy: per hook the methods that are switched on, in policy order, and their combination."""
 
-    def __init__(self, policy: Policy, view: View) -> None:
+    def __init__(self, policy: Policy, view: View, meter: Meter | None = None) -> None:
         self.plugins = [
             [(recipe.plugin(recipe.args), recipe.config) for recipe in tier] for tier in policy.tiers
         ]
@@ -221,13 +228,27 @@ class Chains:
         self.queue_orders = [p.queue_order for p in self._all(QueueOrder, "enableQueueOrder")]
         self.overuses = [p.queue_overused for p in self._all(QueueOverused, "enabledOverused")]
         self.allowers = [p.queue_allows for p in self._all(QueueAllows, "enabledAllocatable")]
+        self.reservers = self._all(Reserve, "enablePredicate")
         self.enqueueds = [p.job_enqueued for p in self._all(JobEnqueued, "enableJobEnqueued")]
-        self.closers = [p.close for p in self._all(Close)]
+        self.figures = [p.queue_figures for p in self._all(FiguresOfQueue)]
+        self.shares = [p.job_share for p in self._all(ShareOfJob)]
         self._pipelined = self._tiers(JobPipelined, "enableJobPipelined")
         self._enqueueable = self._tiers(JobEnqueueable, "enableJobEnqueued")
         self._starving = self._tiers(JobStarving, "enableJobStarving")
+        self._meter = meter = Meter() if meter is None else meter
         for plugin, _ in flat:
+            started = meter.clock()
             plugin.open(view)
+            meter.opened.append((plugin.name, meter.clock() - started))
+
+    def close(self, view: View, closing: Closing) -> None:
+        """Ask every plugin for its last words."""
+        meter = self._meter
+        for plugin, _ in self._flat:
+            started = meter.clock()
+            if offers(type(plugin), Close):
+                cast(Close, plugin).close(view, closing)
+            meter.closed.append((plugin.name, meter.clock() - started))
 
     def _all(self, hook: type[P], flag: str = "") -> list[P]:
         found: list[P] = []

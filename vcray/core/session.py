@@ -12,11 +12,13 @@ from vcray.core.carry import Carry
 from vcray.core.closing import close
 from vcray.core.decisions import Decisions
 from vcray.core.ledger import Ledger
+from vcray.core.meter import Meter, collect
 from vcray.core.openview import open_view
 from vcray.core.place import Placer
 from vcray.core.policy import Chains, Policy
 from vcray.core.pools import Pools
 from vcray.core.record import Record
+from vcray.core.reserve import Reservations
 from vcray.core.snapshot import Snapshot
 from vcray.core.view import View
 
@@ -35,6 +37,7 @@ class Session:
     placer: Placer
     record: Record = field(default_factory=Record)
     watch: Watch | None = None
+    meter: Meter = field(default_factory=Meter)
 
 
 def open_session(
@@ -44,16 +47,17 @@ def open_session(
     carry: Carry | None = None,
     scorers: int = 1,
     pools: Pools | None = None,
+    meter: Meter | None = None,
 ) -> Session:
     """A session before its first action; for tests and for callers that drive actions themselves."""
-    carry = carry or Carry()
+    carry, meter = carry or Carry(), meter or Meter()
     carry.start(policy, snapshot.nodes)
     view, matrix = open_view(snapshot)
     ledger = Ledger(view, matrix)
-    chains = policy.open(view)
-    return Session(
-        view, policy, chains, ledger, Placer(view, chains, ledger, carry, scorers, pools), watch=watch
-    )
+    chains = policy.open(view, meter)
+    ledger.reservations = Reservations(view, chains.reservers)
+    placer = Placer(view, chains, ledger, carry, scorers, pools)
+    return Session(view, policy, chains, ledger, placer, watch=watch, meter=meter)
 
 
 def decide(
@@ -62,19 +66,26 @@ def decide(
     carry: Carry | None = None,
     scorers: int = 1,
     pools: Pools | None = None,
+    meter: Meter | None = None,
 ) -> Decisions:
     """One scheduling round: the same snapshot and policy give the same bytes.
 
     carry: caches of earlier rounds, updated; None for none. scorers: how many share the scoring, pools: scorers elsewhere
-    that do (fresh for each session); neither ever shows."""
-    return run(open_session(snapshot, policy, carry=carry, scorers=scorers, pools=pools))
+    that do (fresh for each session); neither ever shows. meter: takes down durations and figures of the round."""
+    return run(open_session(snapshot, policy, carry=carry, scorers=scorers, pools=pools, meter=meter))
 
 
 def run(session: Session) -> Decisions:
     """Run the policy's actions on an open session and close it."""
+    meter = session.meter
     for action in session.policy.actions:
+        started = meter.clock()
         action.run(session)
-    return close(session.view, session.chains, session.ledger, session.record)
+        meter.acted.append((action.name, meter.clock() - started))
+    decisions = close(session.view, session.chains, session.ledger, session.record)
+    if meter.collects:
+        collect(meter, session.view, session.chains)
+    return decisions
 
 
 __all__ = ["Carry", "Session", "Watch", "decide", "open_session", "run"]

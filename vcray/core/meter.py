@@ -1,0 +1,143 @@
+"""What a round shows of itself beside its decisions: durations, counts, and the figures of queues and jobs.
+
+A caller that wants them passes a `Meter` with a clock to `decide`; without one nothing is measured and nothing is collected.
+Nothing here ever feeds back into a decision.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from vcray.core.arrays import Int
+from vcray.core.tables import MISSING, Status
+
+if TYPE_CHECKING:
+    from vcray.core.policy import Chains
+    from vcray.core.view import View
+
+Amounts: TypeAlias = tuple[tuple[str, int], ...]
+"""Sorted (resource, amount) in the units of `core.space`: milli, but bytes of memory and whole pods."""
+
+UNLIMITED = 2**62
+"""An amount from here on stands for no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What one plugin knows of a queue at the end of a session (hook `queue_figures`); None: not its business.
+
+    Vectors are (R,); one that starts from a list of names may leave the others 0. `UNLIMITED` stands for no limit."""
+
+    inqueue: Int | None = None
+    deserved: Int | None = None
+    capacity: Int | None = None
+    real_capacity: Int | None = None
+    share: float | None = None
+    weight: int | None = None
+    overused: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFigures:
+    """A queue at the end of a session. `request`: allocated and pending pods; None: no plugin tells."""
+
+    queue: str
+    allocated: Amounts
+    request: Amounts
+    inqueue: Amounts
+    deserved: Amounts | None
+    capacity: Amounts | None
+    real_capacity: Amounts | None
+    share: float | None
+    weight: int | None
+    overused: bool | None
+
+
+class Meter:
+    """Filled by one session. `clock` gives seconds; `collects`: are figures of queues and jobs wanted?
+
+    Actions count in `attempts` (nodes that preempt tried), `victims` (of the last node that preempt looked at; None: it
+    looked at none) and `transactions` (by action: statements committed with at least one eviction)."""
+
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        self.collects = clock is not None
+        self.clock: Callable[[], float] = clock or _still
+        self.opened: list[tuple[str, float]] = []
+        """(plugin, seconds) of opening."""
+        self.closed: list[tuple[str, float]] = []
+        self.acted: list[tuple[str, float]] = []
+        """(action, seconds) of running."""
+        self.attempts = 0
+        self.victims: int | None = None
+        self.transactions: Counter[str] = Counter()
+        self.queues: tuple[QueueFigures, ...] = ()
+        self.shares: tuple[tuple[str, float], ...] = ()
+        """(job, share) of jobs that still have something to run (hook `job_share`)."""
+
+
+def _still() -> float:
+    return 0.0
+
+
+def collect(meter: Meter, view: View, chains: Chains) -> None:
+    """Take down the figures of all queues and jobs as the session leaves them."""
+    queues = view.snapshot.queues
+    request = _requests(view)
+    meter.queues = tuple(
+        _figures(view, chains, queue, request[:, queue])
+        for queue in sorted(range(len(queues)), key=queues.names.__getitem__)
+    )
+    names = view.snapshot.jobs.names
+    shares = [
+        (names[job], share)
+        for job in range(len(names))
+        if (share := next((told for hook in chains.shares if (told := hook(view, job)) is not None), None))
+        is not None
+    ]
+    meter.shares = tuple(sorted(shares))
+
+
+def _requests(view: View) -> Int:
+    """(R, Q) what pods of each queue's own jobs hold or wait for."""
+    total = view.queues.allocated.copy()
+    tasks, jobs = view.snapshot.tasks, view.snapshot.jobs
+    pending = (view.status == Status.PENDING).nonzero()[0]
+    queues = jobs.queue[tasks.job[pending]]
+    pairs = Counter(zip(queues.tolist(), tasks.shape[pending].tolist(), strict=True))
+    for (queue, shape), count in pairs.items():
+        if queue != MISSING:
+            total[:, queue] += view.shapes[shape].request * count
+    return total
+
+
+def _figures(view: View, chains: Chains, queue: int, request: Int) -> QueueFigures:
+    told = [figures for hook in chains.figures if (figures := hook(view, queue)) is not None]
+    names = view.space.names
+
+    def amounts(vector: Int | None) -> Amounts | None:
+        if vector is None:
+            return None
+        column = vector.tolist()
+        return tuple(sorted((names[r], amount) for r, amount in enumerate(column) if amount))
+
+    def first(field: str) -> object:
+        return next((value for each in told if (value := getattr(each, field)) is not None), None)
+
+    def vector(field: str) -> Amounts | None:
+        return amounts(first(field))  # type: ignore[arg-type]
+
+    return QueueFigures(
+        queue=view.snapshot.queues.names[queue],
+        allocated=amounts(view.queues.allocated[:, queue]) or (),
+        request=amounts(request) or (),
+        inqueue=vector("inqueue") or (),
+        deserved=vector("deserved"),
+        capacity=vector("capacity"),
+        real_capacity=vector("real_capacity"),
+        share=first("share"),  # type: ignore[arg-type]
+        weight=first("weight"),  # type: ignore[arg-type]
+        overused=first("overused"),  # type: ignore[arg-type]
+    )

@@ -1,0 +1,75 @@
+"""Reservations of a session: what pods hold that is no sum, such as devices, cpus of a NUMA node or volumes.
+
+The ledger asks here before it places or promises a task of a shape that reserves, and keeps what undoes it. Which plugins
+reserve is known from the policy; each of them keeps its own state and restores it when its undo is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from vcray.core.hooks import Reserve
+from vcray.core.view import Shape, View
+
+Undo = Callable[[], None]
+
+
+class Reservations:
+    """The `reserve` hooks of all plugins as one."""
+
+    def __init__(self, view: View, hooks: Sequence[Reserve] = ()) -> None:
+        self._view = view
+        self._hooks = tuple(hooks)
+        self._wants: dict[int, tuple[Reserve, ...]] = {}
+
+    def of(self, shape: Shape) -> tuple[Reserve, ...]:
+        """The plugins that reserve something for pods of a shape."""
+        if not self._hooks:
+            return ()
+        found = self._wants.get(shape.row)
+        if found is None:
+            found = tuple(hook for hook in self._hooks if hook.reserves(self._view, shape))
+            self._wants[shape.row] = found
+        return found
+
+    def kind(self, shape: Shape, task: int) -> tuple[int, ...]:
+        """Tasks of one shape with the same kind are refused alike: same facts and labels, or the very same task where a
+        plugin looks at more (`Plugin.particular`)."""
+        table = self._view.snapshot.tasks
+        if any(getattr(hook, "particular", False) for hook in self.of(shape)):
+            return (task,)
+        return int(table.facts[task]), int(table.labels[task])
+
+    def take(self, shape: Shape, task: int, node: int, promised: bool) -> Undo | str | None:
+        """Reserve for a task on a node: what undoes it, the sentence that refuses the node, None when nothing is needed."""
+        hooks = self.of(shape)
+        if not hooks:
+            return None
+        undos: list[Undo] = []
+        for hook in hooks:
+            said = hook.reserve(self._view, task, node, promised)
+            if isinstance(said, str):
+                _undo_all(undos)
+                return said
+            undos.append(said)
+        return lambda: _undo_all(undos)
+
+    def free(self, shape: Shape, task: int, node: int) -> Undo | None:
+        """A task starts to free what it holds on a node: what undoes that, None when it holds nothing."""
+        hooks = self.of(shape)
+        if not hooks:
+            return None
+        undos = [hook.release(self._view, task, node) for hook in hooks]
+        return lambda: _undo_all(undos)
+
+    def notes(self, shape: Shape, task: int, node: int) -> Mapping[str, str]:
+        """Annotations that the pod gets with its binding."""
+        merged: dict[str, str] = {}
+        for hook in self.of(shape):
+            merged.update(hook.bind_notes(self._view, task, node))
+        return merged
+
+
+def _undo_all(undos: Sequence[Undo]) -> None:
+    for undo in reversed(undos):
+        undo()
