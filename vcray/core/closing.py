@@ -20,8 +20,6 @@ from vcray.core.tables import (
 )
 from vcray.core.view import View
 
-ROOT = "root"
-
 
 def close(view: View, chains: Chains, ledger: Ledger, record: Record) -> Decisions:
     """Ask the plugins for their last words and draw up the decisions."""
@@ -118,11 +116,9 @@ def _pipelined(view: View, ledger: Ledger) -> tuple[tuple[str, str], ...]:
 def _queues(view: View) -> tuple[QueueUpdate, ...]:
     """Queues whose allocated sum is not what their status says; sums include those of descendants."""
     queues, names = view.snapshot.queues, view.space.names
-    sums = view.queues.allocated.copy()
-    parents = queues.parent.tolist()
-    for queue in range(len(queues)):
-        for ancestor in _ancestors(parents, queues.names, queue):
-            sums[:, ancestor] += view.queues.allocated[:, queue]
+    sums = np.zeros_like(view.queues.allocated)
+    for own, path in zip(view.queues.allocated.T, view.tree.paths, strict=True):
+        sums[:, path] += own[:, None]
     updates = []
     for queue in sorted(range(len(queues)), key=queues.names.__getitem__):
         column = sums[:, queue].tolist()
@@ -137,16 +133,3 @@ def _queues(view: View) -> tuple[QueueUpdate, ...]:
 
 def _nonzero(amounts: tuple[tuple[str, int], ...]) -> dict[str, int]:
     return {name: amount for name, amount in amounts if amount}
-
-
-def _ancestors(parents: list[int], names: tuple[str, ...], queue: int) -> list[int]:
-    """Rows above a queue, each once; a parent that is missing means root; a cycle ends where it closes."""
-    root = names.index(ROOT) if ROOT in names else MISSING
-    found: list[int] = []
-    at = queue
-    while True:
-        up = parents[at] if parents[at] != MISSING else root
-        if up in (MISSING, queue) or up in found or at == root:
-            return found
-        found.append(up)
-        at = up

@@ -295,6 +295,9 @@ class Ledger:
         claimed = queues.claimed_list[queue]
         for r in shape.nonzero:
             claimed[r] += shape.req[r] * count
+        for sums in queues.upward[queue]:
+            for r in shape.nonzero:
+                sums[r] += shape.req[r] * count
 
     def _count_roles(self, job: int, tasks: Sequence[int], old: Status, new: Status) -> None:
         if not self._has_roles[job]:

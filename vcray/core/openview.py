@@ -14,6 +14,7 @@ from typing import overload
 import numpy as np
 
 from vcray.core.arrays import Int, Int32
+from vcray.core.queuetree import QueueTree, queue_tree
 from vcray.core.snapshot import Snapshot
 from vcray.core.space import CPU, MEMORY, PODS, ResourceSpace
 from vcray.core.tables import ALLOCATED_STATUS, MISSING, STATUSES, HostPort, NodeTable, ShapeSpec, Status
@@ -173,7 +174,7 @@ def _role_counts(snapshot: Snapshot, shapes: Sequence[Shape]) -> dict[tuple[int,
     return counts
 
 
-def _live_queues(snapshot: Snapshot, jobs: LiveJobs) -> LiveQueues:
+def _live_queues(snapshot: Snapshot, jobs: LiveJobs, tree: QueueTree) -> LiveQueues:
     size, resources = len(snapshot.queues), len(snapshot.space)
     allocated = np.zeros((resources, size), dtype=np.int64)
     claimed = np.zeros((resources, size), dtype=np.int64)
@@ -182,7 +183,12 @@ def _live_queues(snapshot: Snapshot, jobs: LiveJobs) -> LiveQueues:
     for r in range(resources):
         np.add.at(allocated[r], queue, jobs.allocated[r, owned])
         np.add.at(claimed[r], queue, jobs.claimed[r, owned])
-    return LiveQueues(allocated, claimed, claimed.T.tolist())
+    subtree = np.zeros((size, resources), dtype=np.int64)
+    for own, path in zip(claimed.T, tree.paths, strict=True):
+        subtree[list(path)] += own
+    sums: list[list[int]] = subtree.tolist()
+    upward = [tuple(sums[at] for at in path) for path in tree.paths]
+    return LiveQueues(allocated, claimed, claimed.T.tolist(), sums, upward)
 
 
 def cluster_total(nodes: NodeTable) -> Int:
@@ -217,6 +223,7 @@ def open_view(snapshot: Snapshot) -> tuple[View, NodeMatrix]:
         preferred_weight=nodes.preferred_weight.copy(),
     )
     jobs = _live_jobs(snapshot, shapes)
+    tree = queue_tree(snapshot.queues)
     view = View(
         snapshot=snapshot,
         space=space,
@@ -224,7 +231,8 @@ def open_view(snapshot: Snapshot) -> tuple[View, NodeMatrix]:
         shapes=shapes,
         nodes=live_nodes,
         jobs=jobs,
-        queues=_live_queues(snapshot, jobs),
+        queues=_live_queues(snapshot, jobs, tree),
+        tree=tree,
         jobs_of_queue=Groups(snapshot.jobs.queue, len(snapshot.queues)),
         tasks_of_job=Groups(snapshot.tasks.job, len(snapshot.jobs)),
         status=snapshot.tasks.status.copy(),

@@ -136,6 +136,8 @@ class Plugin(Generic[A]):
     particular: ClassVar[bool] = False
     """What it reserves depends on the very pod (its claims), not only on shape, annotations and labels of pods."""
     unbuilt: ClassVar[Mapping[str, str]] = {}
+    flags: ClassVar[tuple[str, ...]] = ()
+    """Flags of its entry, such as `enableHierarchy`, that the plugin reads: they come among its arguments."""
     args_model: ClassVar[type[Args]] = Args
 
     def __init__(self, args: A) -> None:

@@ -149,7 +149,8 @@ def build_policy(config: SchedulerConfig, registry: Extensions) -> Policy:
                     raise
                 problems += [Problem(p.code, f"{where}.name", p.what) for p in error.problems]
                 continue
-            args, wrong = plugin.args_model.read(entry.arguments, f"{where}.arguments")
+            flags = {flag: entry.enabled(flag) for flag in plugin.flags}
+            args, wrong = plugin.args_model.read({**entry.arguments, **flags}, f"{where}.arguments")
             problems += wrong
             problems += [
                 Problem("VC0106", f"{where}.{flag}", what)

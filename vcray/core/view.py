@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from vcray.core.arrays import Bool, FloatLike, Int, Int8, Int32, IntLike
+from vcray.core.queuetree import QueueTree
 from vcray.core.snapshot import Snapshot
 from vcray.core.space import ResourceSpace
 from vcray.core.tables import ShapeSpec
@@ -102,12 +103,15 @@ class LiveJobs:
 
 @dataclass(slots=True, eq=False)
 class LiveQueues:
-    """Sums of each queue's own jobs: `allocated` by status, `claimed` with pipelined tasks (R, Q); `*_list[q][r]` is `claimed`
-    as Python numbers, kept in step, for hooks asked every turn."""
+    """Sums of each queue's own jobs: `allocated` by status, `claimed` with pipelined tasks (R, Q); `claimed_list[q][r]` is
+    `claimed` as Python numbers, kept in step, for hooks asked every turn, and `subtree_list[q][r]` what the queue and all
+    below it claim. `upward[q]`: the lists of `subtree_list` that a charge of queue q goes to. Lists are changed in place."""
 
     allocated: Int  # (R, Q)
     claimed: Int  # (R, Q)
     claimed_list: list[list[int]]
+    subtree_list: list[list[int]]
+    upward: list[tuple[list[int], ...]]
 
 
 @dataclass(slots=True, eq=False)
@@ -122,6 +126,7 @@ class View:
     nodes: LiveNodes
     jobs: LiveJobs
     queues: LiveQueues
+    tree: QueueTree
     jobs_of_queue: Sequence[Int]
     tasks_of_job: Sequence[Int]
     """Per job all its task rows of the snapshot, any status, in row order."""
