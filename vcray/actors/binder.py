@@ -105,7 +105,9 @@ class Binder:
         namespace, _, name = bind.task.partition("/")
         started = self._time.now()
         try:
-            await self._retried(lambda: self._client.bind(namespace, name, bind.node, uid=bind.uid))
+            await self._retried(
+                lambda: self._client.bind(namespace, name, bind.node, bind.uid, dict(bind.notes))
+            )
             outcome = Outcome(job, bind.task, bind.uid, "bound")
         except NotFound:
             outcome = Outcome(job, bind.task, bind.uid, "gone")

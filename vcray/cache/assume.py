@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vcray.core.arrays import Int
+from vcray.core.tables import Notes
 
 ASSUMED_S = 30.0
 """Seconds after which an unconfirmed placement is given up."""
@@ -16,13 +17,15 @@ ASSUMED_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """A placement in flight; `hidden` is the pod's own column (fields of a delta) as the watch last told it."""
+    """A placement in flight; `hidden` is the pod's own column (fields of a delta) as the watch last told it;
+    `notes` are the annotations that go out with the binding."""
 
     key: str
     uid: str
     node: str
     deadline: float
     hidden: Int
+    notes: Notes = ()
 
 
 class Assumptions:

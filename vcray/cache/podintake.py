@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
+from vcray.api import names
 from vcray.cache.assume import ASSUMED_S, Assumption, Assumptions
 from vcray.cache.delta import FIELDS, Delta, Field
 from vcray.cache.podcolumns import SHARD, PodColumns
@@ -13,7 +15,7 @@ from vcray.cache.state import State
 from vcray.cache.store import Tombstones
 from vcray.core.arrays import Int
 from vcray.core.decisions import Commit
-from vcray.core.tables import MISSING, Status
+from vcray.core.tables import MISSING, Notes, Status
 
 
 class PodIntake:
@@ -137,17 +139,25 @@ class PodIntake:
             self._assumptions.drop(key)
             return
         hidden = values[:, column].copy()
-        self._assumptions.put(Assumption(key, uid, found.node, found.deadline, hidden))
-        values[:, column] = self._placed(hidden, found.node)
+        self._assumptions.put(Assumption(key, uid, found.node, found.deadline, hidden, found.notes))
+        values[:, column] = self._placed(hidden, found.node, found.notes)
 
-    def _placed(self, hidden: Int, node: str) -> Int:
+    def _placed(self, hidden: Int, node: str, notes: Notes) -> Int:
         """The column of a waiting pod as if it were on its way to the node."""
         column = hidden.copy()
         column[Field.NODE] = self._state.string(node)
         column[Field.STATUS] = Status.BINDING
         column[Field.FORM] = self._state.resolver.forms.settled(int(hidden[Field.FORM]))
         column[Field.OWNER] = column[Field.CLAIMS] = 0
+        if notes:
+            column[Field.FACTS] = self._noted(int(hidden[Field.FACTS]), notes)
         return column
+
+    def _noted(self, facts: int, notes: Notes) -> int:
+        """The number of a pod's facts with annotations that its binding brings, those that are read of pods."""
+        known = self._state.facts.values[facts]
+        merged = {**dict(known.notes), **{key: value for key, value in notes if key in names.POD_NOTES}}
+        return self._state.facts.number(replace(known, notes=tuple(sorted(merged.items()))))
 
     def assume(self, commits: Iterable[Commit], now: float) -> None:
         """Count decided placements from now on. Pods that are gone, replaced or no longer waiting are passed over."""
@@ -161,9 +171,9 @@ class PodIntake:
                     continue
                 hidden = table.data[:FIELDS, row].copy()
                 self._assumptions.put(
-                    Assumption(bind.task, bind.uid, bind.node, now + self._assumed_s, hidden)
+                    Assumption(bind.task, bind.uid, bind.node, now + self._assumed_s, hidden, bind.notes)
                 )
-                self._cover(bind.task, self._placed(hidden, bind.node))
+                self._cover(bind.task, self._placed(hidden, bind.node, bind.notes))
 
     def forget(self, uids: Iterable[str]) -> None:
         """Placements that did not come to be: the pods wait again."""

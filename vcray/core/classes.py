@@ -47,6 +47,9 @@ class Class:
         "ledger",
         "moves",
         "preferences",
+        "refused",
+        "refused_at",
+        "reserves",
         "shape",
         "static",
         "tie",
@@ -79,6 +82,9 @@ class Class:
             promised: Assumption(layout.matrix, shape, promised) for promised in (False, True)
         }
         self.groups: dict[bool, GroupKeys] = {}
+        self.reserves = bool(ledger.reservations.of(shape))
+        self.refused: dict[bool, set[int]] = {False: set(), True: set()}
+        self.refused_at: tuple[int, ...] = ()
 
     def _preferences(self) -> list[Preference]:
         """Preferences that tell the allowed nodes apart; one with a single value shifts all alike."""
@@ -98,6 +104,27 @@ class Class:
             group.refresh()
         return group
 
+    # ---- nodes that could not reserve ----
+
+    def refuse(self, node: int, promised: bool) -> None:
+        """A node could not reserve what the task needs: it is out for equal tasks until something is freed, or it moves.
+        Where only what is there now is too little, it may still be promised."""
+        self.refused[promised].add(node)
+        for group in self.groups.values():
+            group.reconsider([node])
+
+    def forgive(self, kind: tuple[int, ...]) -> None:
+        """Before a task of that kind is tried: take back nodes that refused others, or refused before something was freed."""
+        state = (*kind, self.ledger.freed)
+        if state == self.refused_at:
+            return
+        self.refused_at = state
+        rows = sorted(self.refused[False] | self.refused[True])
+        if rows:
+            self.refused = {False: set(), True: set()}
+            for group in self.groups.values():
+                group.reconsider(rows)
+
     # ---- evaluation ----
 
     def keys(self, rows: ManyRows, promised: bool) -> Int:
@@ -111,7 +138,11 @@ class Class:
             for r, amount in self.fit:
                 ok = ok & (future[r] >= amount)
                 roomy &= idle[r] >= amount
+            if self.refused[False]:
+                roomy[np.isin(rows.index, sorted(self.refused[False]))] = False
             ok = ok & (~roomy if promised else roomy)
+        if self.refused[promised]:
+            ok = ok & ~np.isin(rows.index, sorted(self.refused[promised]))
         for accepts in self.chains.filters:
             mask = accepts(view, rows, shape)
             if mask is not None:
@@ -132,11 +163,12 @@ class Class:
     def key(self, row: OneRow, promised: bool) -> int:
         """The key of one row, in Python numbers, bit-equal to `keys`."""
         view, shape = self.view, self.shape
-        if not self.static[row.index]:
+        index = row.index
+        if not self.static[index] or index in self.refused[promised]:
             return NONE
         if self.fits:
             future, idle = row.future, row.idle
-            roomy = True
+            roomy = index not in self.refused[False]
             for r, amount in self.fit:
                 if future[r] < amount:
                     return NONE
@@ -153,7 +185,7 @@ class Class:
             part = score(view, row, shape)
             if part is not None:
                 total = part if total is None else total + part
-        tie = int(self.tie[row.index])
+        tie = int(self.tie[index])
         if total is None:
             return tie
         steps = min(max(round(float(total) * UNIT), -int(LIMIT)), int(LIMIT))
@@ -194,11 +226,16 @@ class GroupKeys:
 
     def refresh(self) -> None:
         """Re-evaluate the rows that moved since the last look."""
-        cls, ledger = self.cls, self.cls.ledger
+        ledger = self.cls.ledger
         if self.pointer == ledger.touched:
             return
         rows = ledger.touched_since(self.pointer)
         self.pointer = ledger.touched
+        self.reconsider(rows)
+
+    def reconsider(self, rows: list[int]) -> None:
+        """Evaluate some rows anew."""
+        cls = self.cls
         if not cls.whole:
             static = cls.static
             rows = [row for row in rows if static[row]]

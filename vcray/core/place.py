@@ -58,7 +58,7 @@ class Placer:
         self._classes: dict[object, Class] = {}
         self._class_keys: dict[int, object] = {}
         self._texts: dict[Class, tuple[int, str]] = {}
-        self._refusals: dict[Class, Refusal] = {}
+        self._refusals: dict[object, Refusal] = {}
 
     def class_of(self, job: int, shape: Shape) -> Class:
         """The class of a job's pods of this shape."""
@@ -103,8 +103,9 @@ class Placer:
             only = np.zeros(len(self.view.snapshot.nodes), dtype=bool)
             only[node] = True
             terms = self.chains.domain_terms(self.view, shape, only) if self.chains.domains else []
-            if all(term.ok is None or term.ok[node] for term in terms):
-                self._enter(cls, promised, job, [task], [node])
+            if all(term.ok is None or term.ok[node] for term in terms) and self._enter(
+                cls, promised, job, [task], [node]
+            ):
                 return True
         return False
 
@@ -120,29 +121,44 @@ class Placer:
         """What is known, in the present state, of a longer run of this class that did not fit."""
         if not self._refusals:
             return None
-        known = self._refusals.get(self.class_of(job, shape))
+        known = self._refusals.get(self._company(job, shape))
         return known if known is not None and known.version == self.ledger.version else None
 
     def remember(self, job: int, shape: Shape, refusal: Refusal) -> None:
         """Keep a refusal for others of the class."""
-        self._refusals[self.class_of(job, shape)] = refusal
+        self._refusals[self._company(job, shape)] = refusal
+
+    def _company(self, job: int, shape: Shape) -> object:
+        """The class, and how its pods of this job differ in what plugins reserve for them."""
+        cls = self.class_of(job, shape)
+        if not cls.reserves:
+            return cls
+        tasks = self.view.tasks_of_job[job]
+        tasks = tasks[self.view.snapshot.tasks.shape[tasks] == shape.row]
+        return cls, frozenset(self.ledger.reservations.kind(shape, task) for task in tasks.tolist())
 
     def _enter(
         self, cls: Class, promised: bool, job: int, tasks: Sequence[int], nodes: Sequence[int]
-    ) -> None:
+    ) -> bool:
+        """False when the one node could not reserve what the task needs: then it is out for this class."""
         step = self.ledger.pipeline if promised else self.ledger.place
-        step(job, cls.shape, tasks, nodes)
+        if not step(job, cls.shape, tasks, nodes):
+            return True
+        cls.refuse(nodes[0], promised)
+        return False
 
     def _fill(self, cls: Class, promised: bool, job: int, tasks: Sequence[int]) -> int:
         if promised and not self.ledger.frees:
             return 0
         done = 0
         while done < len(tasks):
-            picks = self._propose(cls, promised, len(tasks) - done)
+            if cls.reserves:
+                cls.forgive(self.ledger.reservations.kind(cls.shape, tasks[done]))
+            picks = self._propose(cls, promised, 1 if cls.reserves else len(tasks) - done)
             if not picks:
                 break
-            self._enter(cls, promised, job, tasks[done : done + len(picks)], picks)
-            done += len(picks)
+            if self._enter(cls, promised, job, tasks[done : done + len(picks)], picks):
+                done += len(picks)
         return done
 
     def _propose(self, cls: Class, promised: bool, m: int) -> list[int]:
@@ -159,7 +175,7 @@ class Placer:
 
     def _looks_at_rows_alone(self, cls: Class) -> bool:
         """Is nothing of the class's scores added across nodes? Then each scorer can rank its own rows."""
-        if cls.preferences or cls.moves:
+        if cls.preferences or cls.moves or cls.reserves:
             return False
         return not (self.chains.domains and self.chains.domain_terms(self.view, cls.shape, cls.static))
 

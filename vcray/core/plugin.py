@@ -117,6 +117,7 @@ HOOKS = frozenset(
         "bind_notes",
         "queue_figures",
         "job_share",
+        "wakes_at",
         "why",
         "open",
         "close",

@@ -45,6 +45,7 @@ from vcray.core.hooks import (
     TaskOrder,
     ValidPrefix,
     Vote,
+    WakesAt,
     Why,
 )
 from vcray.core.meter import Meter
@@ -92,6 +93,7 @@ COMBINE: Mapping[str, tuple[str, str]] = {
     "bind_notes": ("enablePredicate", "merged in policy order"),
     "queue_figures": ("", "per figure, the first that tells"),
     "job_share": ("", "the first that tells"),
+    "wakes_at": ("", "min"),
     "open": ("", "all are called"),
     "close": ("", "all are called"),
 }
