@@ -167,16 +167,20 @@ class Coordinator:
         self._merge.assume(decisions.commits, self._time.now())
         self._gauges.show(snapshot, decisions)
         kept = self._novelty.keep(decisions, self._time.now())
-        if self._novelty.due is not None and self._look_at is None:
-            self._look_at = self._novelty.due
-            self._in_background(self._look_again(), "look again")
+        for moment in (self._novelty.due, decisions.wakes_at):
+            self._look_again_by(moment)
         return kept, _limits(snapshot, decisions)
 
-    async def _look_again(self) -> None:
-        """A round for complaints that were too young to be told."""
-        assert self._look_at is not None
-        await self._time.sleep(max(0.0, self._look_at - self._time.now()))
-        self._look_at = None
+    def _look_again_by(self, moment: float | None) -> None:
+        """See to a round at that moment: for complaints that were too young to be told, for what time alone changes."""
+        if moment is not None and (self._look_at is None or moment < self._look_at):
+            self._look_at = moment
+            self._in_background(self._look_again(moment), "look again")
+
+    async def _look_again(self, moment: float) -> None:
+        await self._time.sleep(max(0.0, moment - self._time.now()))
+        if self._look_at == moment:
+            self._look_at = None
         self._dirty.set()
 
     def _snapshot(self) -> Snapshot:

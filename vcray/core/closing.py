@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vcray.core.decisions import Bind, Commit, Decisions, Event, PodCondition, QueueUpdate
+from vcray.core.decisions import Bind, Commit, Decisions, Event, QueueUpdate, Waiting
 from vcray.core.groups import SCHEDULABLE, UNSCHEDULABLE, Collector, close_groups, say_missing_queues
 from vcray.core.ledger import Ledger
 from vcray.core.policy import Chains
@@ -27,16 +27,17 @@ def close(view: View, chains: Chains, ledger: Ledger, record: Record) -> Decisio
     say_missing_queues(view, collector)
     chains.close(view, collector)
     groups, group_events = close_groups(view, collector)
-    conditions, pod_events = _pod_conditions(view, ledger, collector)
+    waiting = _waiting(view, ledger, collector)
     return Decisions(
         generation=view.snapshot.generation,
         commits=_commits(view, ledger),
         evictions=(),
         pipelined=_pipelined(view, ledger),
         groups=groups,
-        conditions=conditions,
-        events=tuple(sorted([*record.events, *group_events, *pod_events], key=_event_order)),
+        waiting=waiting,
+        events=tuple(sorted([*record.events, *group_events], key=_event_order)),
         queues=_queues(view),
+        wakes_at=chains.wakes_at(view),
     )
 
 
@@ -47,32 +48,33 @@ def _event_order(event: Event) -> tuple[str, str, str, str, str]:
 # ---- pods ----
 
 
-def _pod_conditions(
-    view: View, ledger: Ledger, collector: Collector
-) -> tuple[tuple[PodCondition, ...], list[Event]]:
-    """PodScheduled=False of all that wait, by the last transaction of each, else by its present status; an event with it.
+def _waiting(view: View, ledger: Ledger, collector: Collector) -> tuple[Waiting, ...]:
+    """PodScheduled=False of all that wait, by the last transaction of each, else by its present status; by job and reason.
 
     Repeated every round: who writes them leaves out what the pod says already, event included."""
-    tasks = view.snapshot.tasks
+    tasks, jobs = view.snapshot.tasks, view.snapshot.jobs
     waits = np.isin(view.status, (Status.PENDING, Status.ALLOCATED, Status.PIPELINED)) & ~tasks.gated
-    waits &= view.snapshot.jobs.queue[tasks.job] != MISSING
-    rows = sorted(np.flatnonzero(waits).tolist(), key=tasks.names.__getitem__)
-    statuses, jobs = view.status.tolist(), tasks.job.tolist()
-    conditions = []
-    events = []
-    for task in rows:
+    waits &= jobs.queue[tasks.job] != MISSING
+    rows = np.flatnonzero(waits)
+    statuses, owners = view.status[rows].tolist(), tasks.job[rows].tolist()
+    groups: dict[tuple[int, str, str], list[tuple[str, str]]] = {}
+    for task, status, job in zip(rows.tolist(), statuses, owners, strict=True):
         last = ledger.undone.get(task)
-        status, node = (statuses[task], ledger.node[task]) if last is None else last
+        if last is not None:
+            status, node = last
+        else:
+            node = ledger.node[task]
         if status == Status.PENDING:
-            reason = UNSCHEDULABLE
-            message = collector.record.refused.get(task) or collector.fit_error(jobs[task])
+            key = (job, UNSCHEDULABLE, collector.record.refused.get(task) or collector.fit_error(job))
         else:
             reason = SCHEDULABLE if status == Status.ALLOCATED else UNSCHEDULABLE
-            message = _promise(tasks.names[task], view.snapshot.nodes.names[node], reason)
-        name, uid = tasks.names[task], tasks.uids[task]
-        conditions.append(PodCondition(name, uid, reason, message))
-        events.append(Event("Pod", name, uid, "Warning", "FailedScheduling", message))
-    return tuple(conditions), events
+            key = (job, reason, _promise(tasks.names[task], view.snapshot.nodes.names[node], reason))
+        groups.setdefault(key, []).append((tasks.names[task], tasks.uids[task]))
+    found = [
+        Waiting(jobs.names[job], tuple(sorted(pods)), reason, message)
+        for (job, reason, message), pods in groups.items()
+    ]
+    return tuple(sorted(found, key=lambda group: (group.job, group.pods)))
 
 
 def _promise(pod: str, node: str, reason: str) -> str:

@@ -3,7 +3,8 @@ so that the same snapshot gives the same bytes whatever the order of its rows.""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from vcray.core.tables import GroupStatus
 
@@ -51,6 +52,24 @@ class PodCondition:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """Pods of one job that wait for the same reason: `PodCondition` of each, with the event that goes with it.
+
+    `pods`: (namespace/name, uid) by name. Together, since a gang of a thousand waits for one reason."""
+
+    job: str
+    pods: tuple[tuple[str, str], ...]
+    reason: str
+    message: str
+    nominated: str = ""
+
+    def each(self) -> Iterator[PodCondition]:
+        """One condition a pod."""
+        for task, uid in self.pods:
+            yield PodCondition(task, uid, self.reason, self.message, self.nominated)
+
+
+@dataclass(frozen=True, slots=True)
 class GroupUpdate:
     """New status of a PodGroup, written with the resourceVersion that was read."""
 
@@ -83,13 +102,23 @@ class QueueUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """The outcome of a round. `pipelined`: (task, node) promised on what is being freed, for views and tests."""
+    """The outcome of a round. `pipelined`: (task, node) promised on what is being freed, for views and tests.
+
+    `wakes_at`: when (seconds) time alone may change a decision, so that a round is worth its while; None for never."""
 
     generation: int
     commits: tuple[Commit, ...] = ()
     evictions: tuple[Evict, ...] = ()
     pipelined: tuple[tuple[str, str], ...] = ()
     groups: tuple[GroupUpdate, ...] = ()
-    conditions: tuple[PodCondition, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
     events: tuple[Event, ...] = ()
     queues: tuple[QueueUpdate, ...] = ()
+
+    @property
+    def conditions(self) -> tuple[PodCondition, ...]:
+        """Conditions of all waiting pods, by name."""
+        found = (condition for group in self.waiting for condition in group.each())
+        return tuple(sorted(found, key=lambda condition: condition.task))
+
+    wakes_at: float | None = field(default=None, compare=False)

@@ -310,6 +310,15 @@ class ShareOfJob(Protocol):
     def job_share(self, view: View, job: int) -> float | None: ...
 
 
+@runtime_checkable
+class WakesAt(Protocol):
+    """The next moment (seconds, after `snapshot.now`) at which time alone changes an answer of the plugin; None for none.
+
+    A round runs then, changes or not. Combined: min. Asked at the end of a session."""
+
+    def wakes_at(self, view: View) -> float | None: ...
+
+
 class Closing(Protocol):
     """A session's end: what the actions learnt of a job, and where plugins put their words. Not a hook."""
 

@@ -50,6 +50,7 @@ from vcray.core.hooks import (
 )
 from vcray.core.meter import Meter
 from vcray.core.plugin import HOOKS, Args, Plugin
+from vcray.core.verdicts import Verdicts
 from vcray.core.view import Shape, View
 from vcray.errors import ConfigError, Problem
 
@@ -235,6 +236,7 @@ class Chains:
         self.enqueueds = [p.job_enqueued for p in self._all(JobEnqueued, "enableJobEnqueued")]
         self.figures = [p.queue_figures for p in self._all(FiguresOfQueue)]
         self.shares = [p.job_share for p in self._all(ShareOfJob)]
+        self.verdicts = Verdicts(self.plugins)
         self._pipelined = self._tiers(JobPipelined, "enableJobPipelined")
         self._enqueueable = self._tiers(JobEnqueueable, "enableJobEnqueued")
         self._starving = self._tiers(JobStarving, "enableJobStarving")
@@ -252,6 +254,12 @@ class Chains:
             if offers(type(plugin), Close):
                 cast(Close, plugin).close(view, closing)
             meter.closed.append((plugin.name, meter.clock() - started))
+
+    def wakes_at(self, view: View) -> float | None:
+        """The earliest moment at which time alone changes an answer of a plugin."""
+        now = view.snapshot.now
+        asked = (plugin.wakes_at(view) for plugin in self._all(WakesAt))
+        return min((at for at in asked if at is not None and at > now), default=None)
 
     def _all(self, hook: type[P], flag: str = "") -> list[P]:
         found: list[P] = []
