@@ -2,7 +2,7 @@
 
 When a session opens, the cluster is poured out over the queues that have groups (`waterfill`). A queue takes pods while it
 stays within what it deserves; the queue that holds the smallest part of what it deserves goes first. Before that, a
-group is let in only if its minimum fits what its queue may ever hold (`admission`).
+group is let in only if its minimum fits what its queue may ever hold.
 
 `pods` is a resource like any other here, shared out in fractions if need be; only tests against a single request skip it.
 """
@@ -14,16 +14,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vcray.core.arrays import Float, Int
+from vcray.core.arrays import Int
 from vcray.core.hooks import Answer, Vote
+from vcray.core.meter import Figures
 from vcray.core.plugin import Args, Plugin
-from vcray.core.space import CPU, MEMORY, PODS
-from vcray.core.tables import MISSING, QueueState, Status
+from vcray.core.queuesums import (
+    elastic_by_queue,
+    inqueue_by_queue,
+    newly_held,
+    open_queues,
+    pending_by_queue,
+    quota_message,
+    real_capability,
+    short_of,
+)
+from vcray.core.space import PODS
+from vcray.core.tables import MISSING
 from vcray.core.view import Shape, View
-from vcray.plugins.proportion.admission import elastic_by_queue, inqueue_by_queue
 from vcray.plugins.proportion.waterfill import EPSILON, Claims, deserved
-
-_OPEN = (QueueState.EMPTY, QueueState.OPEN)
 
 
 class Proportion(Plugin[Args]):
@@ -35,13 +43,13 @@ class Proportion(Plugin[Args]):
     def open(self, view: View) -> None:
         """Share out the cluster; fixed for the session."""
         queues = view.snapshot.queues
-        real = _real_capability(view)
+        real = real_capability(view).astype(np.float64)
         active = [queue for queue in range(len(queues)) if len(view.jobs_of_queue[queue])]
         rows = sorted(active, key=queues.names.__getitem__)
         claims = Claims(
             total=view.total.astype(np.float64),
             weight=queues.weight[rows].astype(np.float64),
-            request=(view.queues.allocated + _pending_by_queue(view))[:, rows].astype(np.float64),
+            request=(view.queues.allocated + pending_by_queue(view))[:, rows].astype(np.float64),
             real=real[:, rows],
             guarantee=queues.guarantee[:, rows].astype(np.float64),
         )
@@ -54,7 +62,7 @@ class Proportion(Plugin[Args]):
             for queue in self.deserved_
         ]
         self.real_: list[list[float]] = [real[:, queue].tolist() for queue in range(len(queues))]
-        self.open_: list[bool] = np.isin(queues.state, _OPEN).tolist()
+        self.open_: list[bool] = open_queues(queues)
         self.inqueue_: list[list[int]] = inqueue_by_queue(view).T.tolist()
         self.elastic_: list[list[int]] = elastic_by_queue(view).T.tolist()
 
@@ -85,47 +93,30 @@ class Proportion(Plugin[Args]):
             return Answer(Vote.REJECT)
         if not jobs.min_resources_set[job]:
             return Answer(Vote.PERMIT)
-        held, inqueue = view.queues.claimed_list[queue], self.inqueue_[queue]
-        elastic, real = self.elastic_[queue], self.real_[queue]
-        short = [
-            view.space.names[row]
-            for row, amount in enumerate(jobs.min_resources[:, job].tolist())
-            if amount > 0 and row != PODS and amount + held[row] + inqueue[row] - elastic[row] > real[row]
-        ]
-        if not short:
-            return Answer(Vote.PERMIT)
-        names = ", ".join(f"insufficient {name}" for name in short)
-        return Answer(Vote.REJECT, f"queue resource quota insufficient: {names}")
+        held, real = view.queues.claimed_list[queue], self.real_[queue]
+        short = short_of(view, job, held, self.inqueue_[queue], self.elastic_[queue], real)
+        return Answer(Vote.REJECT, quota_message(short)) if short else Answer(Vote.PERMIT)
 
     def job_enqueued(self, view: View, job: int) -> None:
         """The group's minimum, without what its gated pods ask, is held from now on."""
-        jobs, queue = view.snapshot.jobs, int(view.snapshot.jobs.queue[job])
-        held: Int = np.maximum(jobs.min_resources[:, job] - jobs.requested_gated[:, job], 0)
-        self.inqueue_[queue] = [a + b for a, b in zip(self.inqueue_[queue], held.tolist(), strict=True)]
+        queue, held = int(view.snapshot.jobs.queue[job]), newly_held(view, job).tolist()
+        self.inqueue_[queue] = [a + b for a, b in zip(self.inqueue_[queue], held, strict=True)]
 
+    def queue_preemptive(self, view: View, queue: int, request: Int) -> bool:
+        """May take from others while open and within what it deserves of the resources requested."""
+        held, limit = view.queues.claimed_list[queue], self.limit_[queue]
+        return self.open_[queue] and all(
+            held[row] + amount <= limit[row]
+            for row, amount in enumerate(request.tolist())
+            if amount > 0 and row != PODS
+        )
 
-def _pending_by_queue(view: View) -> Int:
-    """(R, Q) requests of pending tasks, best-effort and gated ones too."""
-    tasks = view.snapshot.tasks
-    rows = np.flatnonzero(view.status == Status.PENDING)
-    queue = view.snapshot.jobs.queue[tasks.job[rows]].astype(np.int64)
-    known = queue != MISSING
-    kinds = len(view.shapes)
-    out = np.zeros((len(view.space), len(view.snapshot.queues)), dtype=np.int64)
-    keys, counts = np.unique(queue[known] * kinds + tasks.shape[rows][known], return_counts=True)
-    for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
-        out[:, key // kinds] += view.shapes[key % kinds].request * count
-    return out
-
-
-def _real_capability(view: View) -> Float:
-    """(R, Q) what a queue may ever hold: all that is not guaranteed to others, within its capability.
-
-    A missing cpu or memory capability, or one of 0, means no limit; a missing scalar likewise, but a scalar of 0 is a limit."""
-    queues = view.snapshot.queues
-    free = np.maximum(view.total - queues.guarantee.sum(axis=1), 0)
-    real = (free[:, None] + queues.guarantee).astype(np.float64)
-    limited = queues.capability_named.copy()
-    limited[[CPU, MEMORY]] &= queues.capability[[CPU, MEMORY]] > 0
-    capped: Float = np.where(limited, np.minimum(real, queues.capability), real)
-    return capped
+    def queue_figures(self, view: View, queue: int) -> Figures:
+        """Deserved, share, weight and what was let in, for metrics."""
+        return Figures(
+            inqueue=np.array(self.inqueue_[queue], dtype=np.int64),
+            deserved=np.rint(self.deserved_[queue]).astype(np.int64),
+            share=self.queue_order(view, queue)[1],
+            weight=int(view.snapshot.queues.weight[queue]),
+            overused=bool(len(view.jobs_of_queue[queue])) and self.queue_overused(view, queue),
+        )
