@@ -47,8 +47,8 @@ from vcray.core.decisions import (
     Event,
     Evict,
     GroupUpdate,
-    PodCondition,
     QueueUpdate,
+    Waiting,
 )
 from vcray.core.tables import Condition, GroupStatus, Phase
 
@@ -69,7 +69,7 @@ def decisions() -> Decisions:
         evictions=(Evict("ns/old", "u9", "ns/other", "preempted"),),
         pipelined=(("ns/worker-1", "n2"),),
         groups=(GroupUpdate("ns/train", "ug", "41", status),),
-        conditions=(PodCondition("ns/worker-1", "u1", "Unschedulable", "0/1 nodes", "n2"),),
+        waiting=(Waiting("ns/train", (("ns/worker-1", "u1"),), "Unschedulable", "0/1 nodes", "n2"),),
         events=(Event("PodGroup", "ns/train", "ug", "Warning", "Unschedulable", "waits"),),
         queues=(QueueUpdate("default", "12", (("cpu", 1000),)),),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vcray.actors.novelty import Novelty
-from vcray.core.decisions import Bind, Commit, Decisions, Event, GroupUpdate, PodCondition, QueueUpdate
+from vcray.core.decisions import Bind, Commit, Decisions, Event, GroupUpdate, QueueUpdate, Waiting
 from vcray.core.tables import GroupStatus, Phase
 
 
@@ -12,7 +12,7 @@ def _statements(message: str, version: str = "1") -> Decisions:
     return Decisions(
         generation=1,
         groups=(GroupUpdate("default/g", "uid-g", version, status),),
-        conditions=(PodCondition("default/p", "uid-p", "Unschedulable", message),),
+        waiting=(Waiting("default/g", (("default/p", "uid-p"),), "Unschedulable", message),),
         events=(Event("PodGroup", "default/g", "uid-g", "Warning", "Unschedulable", message),),
         queues=(QueueUpdate("q", "1", (("cpu", 1000),)),),
     )
@@ -49,7 +49,7 @@ def test_two_kinds_of_event_with_one_reason_do_not_silence_each_other() -> None:
 def test_commits_always_pass_and_a_forgotten_pod_may_be_spoken_of_again() -> None:
     novelty = Novelty()
     commit = Commit("default/g", (Bind("default/p", "uid-p", "n1"),), whole=True)
-    said = Decisions(1, commits=(commit,), conditions=_statements("no room").conditions)
+    said = Decisions(1, commits=(commit,), waiting=_statements("no room").waiting)
     novelty.keep(said)
 
     novelty.forget(["uid-p"])
@@ -68,6 +68,25 @@ def test_a_complaint_is_told_once_it_has_lasted() -> None:
     told = novelty.keep(_statements("less room"), now=11.0)
     assert len(told.conditions) == len(told.events) == 1
     assert novelty.due is None
+
+
+def test_of_a_job_only_the_pods_with_something_new_are_told() -> None:
+    novelty = Novelty()
+    both = (("default/p", "uid-p"), ("default/r", "uid-r"))
+    novelty.keep(Decisions(1, waiting=(Waiting("default/g", both[:1], "Unschedulable", "no room"),)))
+
+    kept = novelty.keep(Decisions(2, waiting=(Waiting("default/g", both, "Unschedulable", "no room"),)))
+
+    assert kept.waiting == (Waiting("default/g", both[1:], "Unschedulable", "no room"),)
+
+
+def test_a_pod_that_waited_before_and_waits_again_says_so_again() -> None:
+    novelty = Novelty()
+    said = _statements("no room")
+    novelty.keep(said)
+    novelty.keep(Decisions(2))
+
+    assert novelty.keep(said).waiting == said.waiting
 
 
 def test_a_complaint_that_passes_is_never_told() -> None:

@@ -3,23 +3,33 @@
 The kernel is pure: a gang that waits yields the same status, conditions and events in every round. Volcano writes them each
 second; here only what is new goes out, until the process restarts. A round runs milliseconds after a change, so a job whose pods
 are still being made looks unschedulable for a moment: that a pod or group cannot be scheduled is told only once it has been so
-for `patience_s`. Commits and evictions always pass.
+for `patience_s`. Commits and evictions always pass. A job that waits as it did before costs one comparison.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from vcray.core.decisions import Decisions, Event
+from vcray.core.decisions import Decisions, Event, Waiting
 
 REMEMBERED = 200_000
 """Statements remembered, the oldest forgotten first: two per pod of the largest cluster we plan for."""
 
-COMPLAINTS = ("Unschedulable", "FailedScheduling")
-"""Reasons of events that say that something cannot be scheduled now."""
+COMPLAINTS = ("Unschedulable",)
+"""Reasons of events on PodGroups that say that something cannot be scheduled now."""
 
 Key = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Waits:
+    """What is known of a job whose pods wait. `since` and `said` are by pod uid; `settled`: all of `groups` has been told."""
+
+    groups: tuple[Waiting, ...] = ()
+    settled: bool = False
+    since: dict[str, float] = field(default_factory=dict)
+    said: dict[str, tuple[str, str, str]] = field(default_factory=dict)
 
 
 class Novelty:
@@ -29,23 +39,22 @@ class Novelty:
         self._patience_s = patience_s
         self._said: dict[Key, object] = {}
         self._since: dict[Key, float] = {}
+        self._waits: dict[str, _Waits] = {}
+        self._young: list[float] = []
         self.due: float | None = None
 
     def keep(self, decisions: Decisions, now: float = 0.0) -> Decisions:
         """The decisions without statements that were made before, and without complaints that are too young."""
+        self._young = []
         ripe = self._ripe(decisions, now)
-        return replace(
+        kept = replace(
             decisions,
             groups=tuple(
                 group
                 for group in decisions.groups
                 if self._is_new(("group", group.uid), (group.resource_version, group.status))
             ),
-            conditions=tuple(
-                each
-                for each in decisions.conditions
-                if ("pod", each.uid) in ripe and self._is_new(("pod", each.uid), each)
-            ),
+            waiting=self._new_waits(decisions.waiting, now),
             events=tuple(
                 event
                 for event in decisions.events
@@ -54,20 +63,68 @@ class Novelty:
             ),
             queues=tuple(queue for queue in decisions.queues if self._is_new(("queue", queue.queue), queue)),
         )
+        self.due = min(self._young) + self._patience_s if self._young else None
+        return kept
+
+    def _is_young(self, since: float, now: float) -> bool:
+        if now - since >= self._patience_s:
+            return False
+        self._young.append(since)
+        return True
 
     def _ripe(self, decisions: Decisions, now: float) -> set[Key]:
         """Complaints that have lasted; those that are no longer made are forgotten."""
-        made: list[Key] = [("pod", each.uid) for each in decisions.conditions]
-        made += [_key(event) for event in decisions.events if event.reason in COMPLAINTS]
+        made = [_key(event) for event in decisions.events if event.reason in COMPLAINTS]
         self._since = {key: self._since.get(key, now) for key in made}
-        young = [since for since in self._since.values() if now - since < self._patience_s]
-        self.due = min(young) + self._patience_s if young else None
-        return {key for key, since in self._since.items() if now - since >= self._patience_s}
+        return {key for key, since in self._since.items() if not self._is_young(since, now)}
+
+    # ---- pods ----
+
+    def _new_waits(self, waiting: tuple[Waiting, ...], now: float) -> tuple[Waiting, ...]:
+        """What pods have not said yet; of pods and jobs that no longer wait nothing is remembered."""
+        by_job: dict[str, list[Waiting]] = {}
+        for group in waiting:
+            by_job.setdefault(group.job, []).append(group)
+        before, self._waits = self._waits, {}
+        told: list[Waiting] = []
+        for job, listed in by_job.items():
+            groups = tuple(listed)
+            known = before.get(job) or _Waits()
+            self._waits[job] = known
+            if not known.settled or known.groups != groups:
+                told += self._tell(known, groups, now)
+        return tuple(told)
+
+    def _tell(self, known: _Waits, groups: tuple[Waiting, ...], now: float) -> list[Waiting]:
+        since = {uid: known.since.get(uid, now) for group in groups for _, uid in group.pods}
+        told: list[Waiting] = []
+        said: dict[str, tuple[str, str, str]] = {}
+        known.settled = True
+        for group in groups:
+            statement = (group.reason, group.message, group.nominated)
+            fresh = []
+            for pod in group.pods:
+                last = known.said.get(pod[1])
+                if self._is_young(since[pod[1]], now):
+                    known.settled = False
+                    if last is not None:
+                        said[pod[1]] = last
+                    continue
+                if last != statement:
+                    fresh.append(pod)
+                said[pod[1]] = statement
+            if fresh:
+                told.append(replace(group, pods=tuple(fresh)))
+        known.groups, known.since, known.said = groups, since, said
+        return told
 
     def forget(self, uids: Iterable[str]) -> None:
         """Let the next statement about these pods pass, whatever it is."""
-        for uid in uids:
-            self._said.pop(("pod", uid), None)
+        gone = set(uids)
+        for known in self._waits.values():
+            if not gone.isdisjoint(known.said):
+                known.settled = False
+                known.said = {uid: said for uid, said in known.said.items() if uid not in gone}
 
     def _is_new(self, about: tuple[str, ...], statement: object) -> bool:
         if self._said.get(about) == statement:

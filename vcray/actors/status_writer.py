@@ -48,7 +48,7 @@ class StatusWriter:
         """All statuses and events of a round; jobs with a refused binding keep their old status until the next one."""
         groups = [update for update in decisions.groups if update.job not in refused]
         work: list[Awaitable[None]] = [self._fenced(self._group, update) for update in groups]
-        work += [self._fenced(self._condition, condition) for condition in decisions.conditions]
+        work += [self._fenced(self._waits, each) for group in decisions.waiting for each in group.each()]
         work += [self._fenced(self._event, event) for event in decisions.events]
         work += [self._fenced(self._queue, update) for update in decisions.queues]
         await asyncio.gather(*work)
@@ -104,6 +104,11 @@ class StatusWriter:
             "status": status,
         }
         await self._client.patch(PODGROUPS, namespace, name, patch)
+
+    async def _waits(self, condition: PodCondition) -> None:
+        """The condition of a pod that waits, and the event that says the same."""
+        about = Event("Pod", condition.task, condition.uid, "Warning", "FailedScheduling", condition.message)
+        await asyncio.gather(self._condition(condition), self._event(about))
 
     async def _condition(self, condition: PodCondition) -> None:
         namespace, _, name = condition.task.partition("/")
