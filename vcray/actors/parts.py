@@ -15,6 +15,7 @@ from vcray.actors.deployment import ADMISSION, BINDER, CLUSTER, CONTROLLERS, COO
 from vcray.actors.runtime import Actor, Handle, Runtime, Time
 from vcray.actors.watcher import AnyWatch, Watcher
 from vcray.api.resources import (
+    HYPERNODES,
     NAMESPACES,
     NODES,
     PERSISTENTVOLUMECLAIMS,
@@ -52,6 +53,7 @@ CLUSTER_RESOURCES: tuple[Resource, ...] = (
     REPLICASETS,
     REPLICATIONCONTROLLERS,
     STATEFULSETS,
+    HYPERNODES,
 )
 """What the scheduler reads besides pods and nodes."""
 

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vcray.core.hypernodes import HyperNodeTable
+
 
 @dataclass(frozen=True, slots=True)
 class Details:
     """One optional table a field."""
+
+    hypernodes: HyperNodeTable | None = None
 
 
 NO_DETAILS = Details()

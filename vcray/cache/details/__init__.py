@@ -7,42 +7,21 @@ Register a source in `SOURCES`; the scheduler's watches follow from the kinds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from vcray.api.meta import JsonObject
+from vcray.cache.details import hypernodes
+from vcray.cache.details.source import NODES, PODS, Kept, Source
 from vcray.core.details import Details
+
+__all__ = ["KINDS", "NODES", "PODS", "SOURCES", "DetailTables", "Kept", "Source", "pack_row", "unpack_row"]
 
 if TYPE_CHECKING:
     from vcray.cache.state import State
 
-NODES: Final = "Node"
-PODS: Final = "Pod"
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What is kept of one kind. `read` raises QuantityError or ValueError for an object that cannot be read."""
-
-    row: type[msgspec.Struct]
-    read: Callable[[JsonObject], msgspec.Struct]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One field of `Details`. `looks_at`: further kinds whose change makes the table anew (`NODES`, `PODS`, or a kind that
-    another source keeps). `build` reads the rows at `state.knowledge.details[kind][key]`; None for nothing there."""
-
-    field: str
-    kinds: Mapping[str, Kept]
-    build: Callable[[State], object]
-    looks_at: tuple[str, ...] = ()
-
-
-SOURCES: Final[tuple[Source, ...]] = ()
+SOURCES: Final[tuple[Source, ...]] = (hypernodes.SOURCE,)
 
 _KEPT: Final[dict[str, Kept]] = {kind: kept for source in SOURCES for kind, kept in source.kinds.items()}
 KINDS: Final = tuple(_KEPT)
