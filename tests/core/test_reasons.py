@@ -60,11 +60,11 @@ def test_a_hold_speaks_for_all_nodes() -> None:
 def test_a_groups_sentence_has_all_its_parts() -> None:
     counts = {Status.PENDING: 2, Status.RUNNING: 1, Status.FAILED: 0}
 
-    assert group_sentence(False, counts, 3, ["Unschedulable", "Schedulable"], ("p", "0/0 nodes")) == (
+    assert group_sentence(False, counts, 3, {"Unschedulable": 1, "Schedulable": 1}, ("p", "0/0 nodes")) == (
         "pod group is not ready, 1 Running, 2 Pending, 3 minAvailable; "
         "Pending: 1 Schedulable, 1 Unschedulable. Origin reason is p: 0/0 nodes"
     )
-    assert group_sentence(True, {Status.RUNNING: 1}, 1, [], None) == (
+    assert group_sentence(True, {Status.RUNNING: 1}, 1, {"Unschedulable": 0}, None) == (
         "pod group is ready, 1 Running, 1 minAvailable"
     )
 

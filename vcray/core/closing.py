@@ -11,6 +11,7 @@ import numpy as np
 from vcray.core.decisions import Bind, Commit, Decisions, Event, QueueUpdate, Waiting
 from vcray.core.groups import SCHEDULABLE, UNSCHEDULABLE, Collector, close_groups, say_missing_queues
 from vcray.core.ledger import Ledger
+from vcray.core.openview import by_owner
 from vcray.core.policy import Chains
 from vcray.core.record import Record
 from vcray.core.space import CPU, MEMORY
@@ -55,26 +56,32 @@ def _waiting(view: View, ledger: Ledger, collector: Collector) -> tuple[Waiting,
     tasks, jobs = view.snapshot.tasks, view.snapshot.jobs
     waits = np.isin(view.status, (Status.PENDING, Status.ALLOCATED, Status.PIPELINED)) & ~tasks.gated
     waits &= jobs.queue[tasks.job] != MISSING
-    rows = np.flatnonzero(waits)
-    statuses, owners = view.status[rows].tolist(), tasks.job[rows].tolist()
-    groups: dict[tuple[int, str, str], list[tuple[str, str]]] = {}
-    for task, status, job in zip(rows.tolist(), statuses, owners, strict=True):
-        last = ledger.undone.get(task)
-        if last is not None:
-            status, node = last
-        else:
-            node = ledger.node[task]
-        if status == Status.PENDING:
-            key = (job, UNSCHEDULABLE, collector.record.refused.get(task) or collector.fit_error(job))
-        else:
-            reason = SCHEDULABLE if status == Status.ALLOCATED else UNSCHEDULABLE
-            key = (job, reason, _promise(tasks.names[task], view.snapshot.nodes.names[node], reason))
-        groups.setdefault(key, []).append((tasks.names[task], tasks.uids[task]))
+    special = waits & (view.status != Status.PENDING)
+    tried = [*ledger.undone, *collector.record.refused]
+    special[tried] = waits[tried]
+    groups: dict[tuple[int, str, str], list[int]] = {}
+    for task in np.flatnonzero(special).tolist():
+        groups.setdefault(_words(view, ledger, collector, task), []).append(task)
+    rest = np.flatnonzero(waits & ~special)
+    for job, members in by_owner(tasks.job[rest], rest):
+        groups.setdefault((job, UNSCHEDULABLE, collector.fit_error(job)), []).extend(members)
+    names, uids = tasks.names, tasks.uids
     found = [
-        Waiting(jobs.names[job], tuple(sorted(pods)), reason, message)
-        for (job, reason, message), pods in groups.items()
+        Waiting(jobs.names[job], tuple(sorted([(names[row], uids[row]) for row in rows])), reason, message)
+        for (job, reason, message), rows in groups.items()
     ]
     return tuple(sorted(found, key=lambda group: (group.job, group.pods)))
+
+
+def _words(view: View, ledger: Ledger, collector: Collector, task: int) -> tuple[int, str, str]:
+    """Job, reason and message of a task that was tried in this session."""
+    tasks = view.snapshot.tasks
+    job, last = int(tasks.job[task]), ledger.undone.get(task)
+    status, node = (int(view.status[task]), ledger.node[task]) if last is None else last
+    if status == Status.PENDING:
+        return job, UNSCHEDULABLE, collector.record.refused.get(task) or collector.fit_error(job)
+    reason = SCHEDULABLE if status == Status.ALLOCATED else UNSCHEDULABLE
+    return job, reason, _promise(tasks.names[task], view.snapshot.nodes.names[node], reason)
 
 
 def _promise(pod: str, node: str, reason: str) -> str:

@@ -6,6 +6,7 @@ Rules are Volcano's job updater's, with one departure: a group is Completed only
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from vcray.core.arrays import Bool, Int
 from vcray.core.decisions import Event, GroupUpdate
 from vcray.core.ledger import Ledger
-from vcray.core.reasons import first_refused, group_sentence
+from vcray.core.reasons import group_sentence
 from vcray.core.record import Record
 from vcray.core.tables import MISSING, READY_STATUS, Condition, GroupStatus, Phase, Status
 from vcray.core.view import View
@@ -32,6 +33,8 @@ class Collector:
         self.conditions: dict[int, dict[str, Condition]] = {}
         self._since = datetime.fromtimestamp(int(view.snapshot.now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._sentences: dict[int, str] = {}
+        self._undone: Counter[int] | None = None
+        self._origins: dict[int, tuple[str, str]] | None = None
 
     def ready(self, job: int) -> bool:
         """Enough tasks hold a node, are done, or wait for backfill (Volcano's IsReady)."""
@@ -43,36 +46,47 @@ class Collector:
         """Why the job's pods do not all run, as one sentence; asked often, made once."""
         sentence = self._sentences.get(job)
         if sentence is None:
-            view = self.view
-            tasks = view.tasks_of_job[job]
-            count = view.jobs.count[:, job].tolist()
-            pending = tasks[view.status[tasks] == Status.PENDING].tolist()
+            count = self.view.jobs.count[:, job].tolist()
+            undone = self.undone(job)
             sentence = self._sentences[job] = group_sentence(
                 self.ready(job),
                 {status: count[status] for status in Status},
-                int(view.snapshot.jobs.min_available[job]),
-                (self.reason(task) for task in pending),
-                first_refused(view, tasks, self.record.refused),
+                int(self.view.snapshot.jobs.min_available[job]),
+                {SCHEDULABLE: undone, UNSCHEDULABLE: count[Status.PENDING] - undone},
+                self._origin().get(job),
             )
         return sentence
 
     def undone(self, job: int) -> int:
         """Pending tasks whose last placement was an allocation that was rolled back."""
-        if not self.ledger.undone:
-            return 0
-        tasks = self.view.tasks_of_job[job]
-        pending = tasks[self.view.status[tasks] == Status.PENDING].tolist()
-        return sum(self.reason(task) == SCHEDULABLE for task in pending)
+        if self._undone is None:
+            view, of_job = self.view, self.view.snapshot.tasks.job
+            self._undone = Counter(
+                int(of_job[task])
+                for task, last in self.ledger.undone.items()
+                if last.status is Status.ALLOCATED and view.status[task] == Status.PENDING
+            )
+        return self._undone[job]
+
+    def _origin(self) -> dict[int, tuple[str, str]]:
+        """Name and reason of each job's first task, by name, that has a reason of its own."""
+        if self._origins is None:
+            tasks, refused = self.view.snapshot.tasks, self.record.refused
+            first: dict[int, int] = {}
+            for task in refused:
+                job = int(tasks.job[task])
+                known = first.get(job)
+                if known is None or tasks.names[task] < tasks.names[known]:
+                    first[job] = task
+            self._origins = {
+                job: (tasks.names[task].partition("/")[2], refused[task]) for job, task in first.items()
+            }
+        return self._origins
 
     def condition(self, job: int, type: str, reason: str, message: str) -> None:
         """Set a PodGroup condition with status True in place of the one of that type."""
         made = Condition(type, "True", reason, message, self.view.session, self._since)
         self.conditions.setdefault(job, {})[type] = made
-
-    def reason(self, task: int) -> str:
-        """Schedulable for a task that an undone gang had allocated, else Unschedulable."""
-        last = self.ledger.undone.get(task)
-        return SCHEDULABLE if last is not None and last.status is Status.ALLOCATED else UNSCHEDULABLE
 
 
 def say_missing_queues(view: View, collector: Collector) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import pairwise
 from typing import overload
 
 import numpy as np
@@ -51,6 +52,15 @@ class Groups(Sequence[Int]):
 
     def __iter__(self) -> Iterator[Int]:
         return (self[g] for g in range(len(self)))
+
+
+def by_owner(owners: Int32 | Int, rows: Int) -> Iterator[tuple[int, list[int]]]:
+    """(owner, its rows) for each owner of any of the rows, rising; one owner a row."""
+    order = np.argsort(owners, kind="stable")
+    sorted_owners, sorted_rows = owners[order], rows[order].tolist()
+    starts = np.flatnonzero(np.diff(sorted_owners, prepend=-1)).tolist()
+    for start, end in pairwise([*starts, len(sorted_rows)]):
+        yield int(sorted_owners[start]), sorted_rows[start:end]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ The texts are compared round by round and must not move for nothing: counts are 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -79,27 +79,15 @@ def group_sentence(
     ready: bool,
     statuses: Mapping[Status, int],
     minimum: int,
-    pending: Iterable[str],
+    pending: Mapping[str, int],
     origin: tuple[str, str] | None,
 ) -> str:
     """A PodGroup's sentence: counts by status with the minimum, reasons of pending tasks, one task's own reason."""
     counts = {STATUS_NAMES[status]: count for status, count in statuses.items() if count}
     text = f"pod group is {'' if ready else 'not '}ready, {histogram({**counts, 'minAvailable': minimum})}"
-    reasons = Counter(pending)
+    reasons = {reason: count for reason, count in pending.items() if count}
     if reasons:
         text += f"; Pending: {histogram(reasons)}"
     if origin is not None:
         text += f". Origin reason is {origin[0]}: {origin[1]}"
     return text
-
-
-def first_refused(
-    view: View, tasks: np.typing.NDArray[np.int64], errors: Mapping[int, str]
-) -> tuple[str, str] | None:
-    """Name and reason of the first task, by name, that has a reason of its own."""
-    names = view.snapshot.tasks.names
-    refused = [task for task in tasks.tolist() if task in errors]
-    if not refused:
-        return None
-    task = min(refused, key=names.__getitem__)
-    return names[task].partition("/")[2], errors[task]
