@@ -4,9 +4,30 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+def _show(measure: Callable[[], DataclassInstance], name: str, only_json: bool) -> None:
+    """Run a measurement and print its figures, the last line as JSON. A ValueError of it is told as VC0502."""
+    from vcray.cli.output import print_table
+    from vcray.errors import InputError, Problem
+
+    try:
+        result = measure()
+    except ValueError as error:
+        raise InputError(Problem("VC0502", name, str(error))) from error
+    figures = asdict(result)
+    if not only_json:
+        rows = [[figure, f"{value:,}"] for figure, value in figures.items()]
+        print_table(["figure", "value"], rows, sys.stdout)
+    click.echo(json.dumps(figures))
 
 
 @click.group("bench")
@@ -16,6 +37,7 @@ def command() -> None:
     \b
     Examples:
       vcray bench allocate --nodes 10000 --pods 10000 --gang 64 --shapes 20
+      vcray bench stuck --nodes 10000 --gangs 1000
       vcray bench cluster --nodes 1000 --pods 10000
     """
 
@@ -45,18 +67,33 @@ def allocate(nodes: int, pods: int, gang: int, shapes: int, only_json: bool) -> 
       vcray bench allocate --nodes 10000 --pods 10000 --gang 64 --shapes 20
     """
     from vcray.bench import run_allocate
-    from vcray.cli.output import print_table
-    from vcray.errors import InputError, Problem
 
-    try:
-        result = run_allocate(nodes, pods, gang, shapes)
-    except ValueError as error:
-        raise InputError(Problem("VC0502", "bench allocate", str(error))) from error
-    figures = asdict(result)
-    if not only_json:
-        rows = [[name, f"{value:,}"] for name, value in figures.items()]
-        print_table(["figure", "value"], rows, sys.stdout)
-    click.echo(json.dumps(figures))
+    _show(lambda: run_allocate(nodes, pods, gang, shapes), "bench allocate", only_json)
+
+
+@command.command("stuck")
+@click.option("--nodes", type=click.IntRange(1), default=1000, show_default=True, help="Nodes, nearly full.")
+@click.option(
+    "--gangs", type=click.IntRange(1), default=100, show_default=True, help="Gangs that cannot fit."
+)
+@click.option("--gang", type=click.IntRange(1), default=8, show_default=True, help="Pods of each gang.")
+@click.option(
+    "--shapes", type=click.IntRange(1), default=20, show_default=True, help="Different kinds of pods."
+)
+@click.option("--json", "only_json", is_flag=True, help="Print the JSON line only.")
+def stuck(nodes: int, gangs: int, gang: int, shapes: int, only_json: bool) -> None:
+    """Measure rounds in which gangs wait for room that nobody frees.
+
+    Milliseconds of wall time a round: the first, one after a node lost room, one after nothing changed, and the same
+    without the gangs. The last line is one JSON object.
+
+    \b
+    Example:
+      vcray bench stuck --nodes 10000 --gangs 1000 --gang 8 --shapes 20
+    """
+    from vcray.bench.stuck import run_stuck
+
+    _show(lambda: run_stuck(nodes, gangs, gang, shapes), "bench stuck", only_json)
 
 
 @command.command("cluster")
