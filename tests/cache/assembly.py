@@ -6,12 +6,13 @@ Every table is made from rows alone, in name order, so that the answer cannot de
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from vcray.cache.amounts import Amounts
+from vcray.cache.claims import ClaimFacts, facts_of
 from vcray.cache.knowledge import Knowledge
 from vcray.cache.labels import selects
 from vcray.cache.podspec import SpreadForm
@@ -108,11 +109,15 @@ class Assembler:
                 for number, selector in enumerate(self.selectors)
                 if selects(selector, namespace_of(row), labels)
             ),
-            hold=knowledge.hold(namespace_of(row), row.claims),
+            claims=self._claims(row),
             default_spread=self._default_spread(row),
             images=tuple(image for image in row.form.images if image in self.known_images),
         )
         return shape_of(row.form, self.standing[row.key], context)
+
+    def _claims(self, row: PodRow) -> ClaimFacts:
+        facts = facts_of(self.world.knowledge, (namespace_of(row), row.claims, row.devices))
+        return facts if self.standing[row.key] == Standing.WAITING else replace(facts, hold="")
 
     def _resources(self) -> Iterable[str]:
         for node in self.nodes:
@@ -288,7 +293,9 @@ class Assembler:
         gated = np.zeros((len(self.space), len(groups)), np.int64)
         for row in self.tasks:
             if row.gated and row.status == Status.PENDING:
-                gated[:, self.job_row[row.job]] += self.space.vector(dict(row.form.requests))
+                gated[:, self.job_row[row.job]] += self.space.vector(
+                    dict(self.shape_of_pod[row.key].requests)
+                )
         knowledge = self.world.knowledge
         frozen(gated)
         return JobTable(
@@ -308,6 +315,8 @@ class Assembler:
             resource_version=tuple(row.resource_version for row in groups),
             requested_gated=gated,
             notes=tuple(row.notes for row in groups),
+            closeness=tuple(row.closeness for row in groups),
+            subgroups=tuple(row.subgroups for row in groups),
         )
 
     def _role_minimum(self, row: GroupRow) -> tuple[tuple[int, int], ...]:

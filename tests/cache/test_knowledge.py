@@ -32,12 +32,14 @@ def test_an_unbound_claim_holds_the_pod() -> None:
     assert _hold(claim("data", phase="Pending")) == "pod has unbound immediate PersistentVolumeClaims"
 
 
-def test_a_claim_that_waits_for_its_first_consumer_holds_the_pod_and_says_why() -> None:
-    sentence = _hold(storage_class("slow", waits=True), claim("data", phase="Pending", storage_class="slow"))
-    assert sentence == (
-        'persistentvolumeclaim "data" is not bound, and vcray does not yet bind volumes of storage class "slow" '
-        "(WaitForFirstConsumer): bind it first"
+def test_a_claim_that_waits_for_its_first_consumer_is_a_matter_of_nodes() -> None:
+    unbound = claim("data", phase="Pending", storage_class="slow")
+    assert not _hold(storage_class("slow", waits=True), unbound)
+    assert (
+        _hold(storage_class("slow", waits=False), unbound)
+        == "pod has unbound immediate PersistentVolumeClaims"
     )
+    assert _hold(unbound) == "pod has unbound immediate PersistentVolumeClaims"
 
 
 def test_a_lost_claim_holds_the_pod() -> None:

@@ -15,10 +15,15 @@ from vcray.actors.deployment import ADMISSION, BINDER, CLUSTER, CONTROLLERS, COO
 from vcray.actors.runtime import Actor, Handle, Runtime, Time
 from vcray.actors.watcher import AnyWatch, Watcher
 from vcray.api.resources import (
+    CSIDRIVERS,
+    CSINODES,
+    CSISTORAGECAPACITIES,
     HYPERNODES,
     NAMESPACES,
     NODES,
     PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
+    PODDISRUPTIONBUDGETS,
     PODGROUPS,
     PODS,
     PRIORITYCLASSES,
@@ -54,6 +59,11 @@ CLUSTER_RESOURCES: tuple[Resource, ...] = (
     REPLICATIONCONTROLLERS,
     STATEFULSETS,
     HYPERNODES,
+    PODDISRUPTIONBUDGETS,
+    PERSISTENTVOLUMES,
+    CSINODES,
+    CSIDRIVERS,
+    CSISTORAGECAPACITIES,
 )
 """What the scheduler reads besides pods and nodes."""
 

@@ -115,6 +115,22 @@ EPHEMERAL_STORAGE: Final = "ephemeral-storage"
 NVIDIA_GPU: Final = "nvidia.com/gpu"
 HUGEPAGES_PREFIX: Final = "hugepages-"
 ATTACHABLE_VOLUMES_PREFIX: Final = "attachable-volumes-"
+CSI_VOLUMES_PREFIX: Final = "attachable-volumes-csi-"
+
+# Volumes
+SELECTED_NODE: Final = (
+    "volume.kubernetes.io/selected-node"  # annotation of a claim: make its volume for this node
+)
+BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"  # annotation of a volume
+BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"  # annotation of a claim
+BETA_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"  # annotation of claims and volumes
+CSI_DRIVER_PARAMETER: Final = "csi.storage.k8s.io/csi-driver-name"  # parameter of a storage class
+ZONE_LABELS: Final = (
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+)
 
 # What the scheduler reads of annotations and labels (annotation first where a key may be either)
 VGPU_MODE: Final = "volcano.sh/vgpu-mode"  # annotation

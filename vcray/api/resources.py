@@ -125,6 +125,12 @@ LEASES = Resource("coordination.k8s.io", "v1", "Lease", "leases")
 STORAGECLASSES = Resource("storage.k8s.io", "v1", "StorageClass", "storageclasses", False, ("sc",))
 RUNTIMECLASSES = Resource("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", False)
 CSINODES = Resource("storage.k8s.io", "v1", "CSINode", "csinodes", False)
+CSIDRIVERS = Resource("storage.k8s.io", "v1", "CSIDriver", "csidrivers", False)
+CSISTORAGECAPACITIES = Resource("storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities")
+RESOURCECLAIMS = Resource("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims", subresources=_STATUS)
+RESOURCECLAIMTEMPLATES = Resource("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates")
+RESOURCESLICES = Resource("resource.k8s.io", "v1", "ResourceSlice", "resourceslices", False)
+DEVICECLASSES = Resource("resource.k8s.io", "v1", "DeviceClass", "deviceclasses", False)
 NETWORKPOLICIES = Resource(
     "networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", short_names=("netpol",)
 )
@@ -193,6 +199,12 @@ KUBERNETES_RESOURCES: tuple[Resource, ...] = (
     STORAGECLASSES,
     RUNTIMECLASSES,
     CSINODES,
+    CSIDRIVERS,
+    CSISTORAGECAPACITIES,
+    RESOURCECLAIMS,
+    RESOURCECLAIMTEMPLATES,
+    RESOURCESLICES,
+    DEVICECLASSES,
     NETWORKPOLICIES,
     PODDISRUPTIONBUDGETS,
     CUSTOMRESOURCEDEFINITIONS,

@@ -157,6 +157,8 @@ class ClaimSpec(Wire, frozen=True):
     volume_mode: str = "Filesystem"
     access_modes: tuple[str, ...] = ()
     resources: Resources = Resources()
+    selector: Selector | None = None
+    volume_attributes_class_name: str | None = None
 
 
 class ClaimStatus(Wire, frozen=True):

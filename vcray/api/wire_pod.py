@@ -140,6 +140,21 @@ class Volume(Wire, frozen=True):
     ephemeral: ClaimTemplate | None = None
 
 
+class PodResourceClaim(Wire, frozen=True):
+    """A ResourceClaim of a pod, by name or made from a template."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class PodResourceClaimStatus(Wire, frozen=True):
+    """The ResourceClaim that was made for a template; without a name none was needed."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
 class SchedulingGate(Wire, frozen=True):
     """A gate that keeps the pod from being scheduled."""
 
@@ -165,6 +180,7 @@ class PodSpec(Wire, frozen=True):
     resources: Resources | None = None
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     volumes: tuple[Volume, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
     host_network: bool = False
 
 
@@ -205,6 +221,7 @@ class PodStatus(Wire, frozen=True):
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
 
 class Pod(Wire, frozen=True):

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from vcray.cache import details
 from vcray.cache.delta import Field
-from vcray.cache.resolver import Resolver
+from vcray.cache.resolver import DEVICE, Resolver
 from vcray.cache.rows import (
-    ClaimRow,
     ClusterRow,
     DetailRow,
     GroupRow,
     NamespaceRow,
     PriorityClassRow,
     QueueRow,
-    StorageClassRow,
     WorkloadRow,
 )
+from vcray.core.storage import ClaimRow, StorageClassRow, Volume
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,14 @@ def touched_by(
     match kind:
         case "PersistentVolumeClaim":
             return Touched(Field.CLAIMS, resolver.recheck_claims(resolver.claims_at.get(key, ())))
-        case "StorageClass":
+        case "StorageClass" | "CSINode" | "CSIDriver":
             return Touched(Field.CLAIMS, resolver.recheck_claims(range(len(resolver.claims))))
+        case "PersistentVolume":
+            return Touched(Field.CLAIMS, resolver.recheck_claims(_claimants(resolver, rows)))
+        case "ResourceClaim":
+            namespace, _, name = key.partition("/")
+            numbers = resolver.claims_at.get(f"{namespace}/{DEVICE}{name}", ())
+            return Touched(Field.CLAIMS, resolver.recheck_claims(numbers))
         case "Namespace":
             resolver.forget_namespaces()
             return Touched(Field.FORM, resolver.forms.choosing_namespaces())
@@ -68,6 +74,16 @@ def touched_by(
             owner = strings.get(f"{kind}/{key.partition('/')[2]}")
             return Touched(Field.OWNER, () if owner is None else (owner,))
     return None
+
+
+def _claimants(resolver: Resolver, rows: Sequence[ClusterRow]) -> list[int]:
+    """Claim sets with the claim that a volume belongs or belonged to."""
+    found: dict[int, None] = {}
+    for row in rows:
+        kept = details.unpack_row(row.kind, row.value) if isinstance(row, DetailRow) else None
+        if isinstance(kept, Volume) and kept.claim:
+            found.update(dict.fromkeys(resolver.claims_at.get(kept.claim, ())))
+    return list(found)
 
 
 def _selected(resolver: Resolver, key: str, rows: Sequence[ClusterRow]) -> list[int]:

@@ -18,7 +18,6 @@ import numpy as np
 from vcray.cache.labels import Labels
 from vcray.cache.podspec import PodForm
 from vcray.cache.rows import (
-    ClaimRow,
     ClusterRow,
     DetailRow,
     GroupRow,
@@ -27,13 +26,13 @@ from vcray.cache.rows import (
     PodRow,
     PriorityClassRow,
     QueueRow,
-    StorageClassRow,
     WorkloadRow,
 )
 from vcray.core.arrays import Int
+from vcray.core.storage import ClaimRow, StorageClassRow
 from vcray.core.tables import PodFacts
 
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 """Version of the frame; a reader refuses any other."""
 
 
@@ -62,7 +61,9 @@ class Field(IntEnum):
 FIELDS: Final = len(Field)
 
 NamespacedLabels = tuple[str, Labels]
-NamespacedClaims = tuple[str, tuple[tuple[str, bool], ...]]
+NamespacedClaims = tuple[str, tuple[tuple[str, bool], ...], tuple[str, ...]]
+"""Namespace, volume claims and ResourceClaims of a pod (`PodRow.claims`, `PodRow.devices`)."""
+NO_CLAIMS: Final[NamespacedClaims] = ("", (), ())
 Gone = tuple[tuple[str, int], ...]
 """(key, resourceVersion) of what was deleted."""
 
@@ -119,7 +120,7 @@ class PodMatrix:
         string, form, labels, claims, facts = (_Numbers() for _ in range(5))
         string("")
         facts(PodFacts())
-        claims(("", ()))
+        claims(NO_CLAIMS)
         forms: list[PodForm] = []
         keys, uids, flat = [], [], []
         for row in rows:
@@ -144,7 +145,7 @@ class PodMatrix:
                     number,
                     labels((namespace, row.labels)),
                     string(row.owner),
-                    claims((namespace, row.claims)) if row.claims else 0,
+                    claims((namespace, row.claims, row.devices)) if row.claims or row.devices else 0,
                     facts(row.facts),
                     row.started,
                     row.scheduled,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vcray.cache import details
+from vcray.cache.claims import node_volumes
 from vcray.cache.consequences import place_of, touched_by
 from vcray.cache.delta import Delta, Field
 from vcray.cache.rows import ClusterRow, NodeRow
@@ -66,11 +67,14 @@ class ClusterIntake:
         elif kind == "PriorityClass":
             for group in list(state.jobs.groups):
                 state.put_group(group)
-        elif kind in details.KINDS:
-            state.frozen.details.changed(kind)
+        state.frozen.details.changed(kind)
+        if kind == "CSINode":
+            state.volumes_changed[key] = None
         touched = touched_by(state.resolver, state.strings.of, kind, key, rows)
         if touched is not None:
             state.mark(touched.field, touched.numbers)
+            if touched.field == Field.CLAIMS:
+                state.need(state.resolver.attached(touched.numbers))
 
     def _follow_group(self, key: str) -> None:
         state = self._state
@@ -109,6 +113,7 @@ class NodeIntake:
     def __init__(self, state: State) -> None:
         self._state = state
         self._seen: Store[int] = Store()
+        self._plain: dict[str, NodeRow] = {}
 
     def take(self, delta: Delta) -> None:
         """Take in rows; the newest version wins."""
@@ -124,9 +129,21 @@ class NodeIntake:
             for name in held:
                 if name not in present and self._seen.move_away(name):
                     self._drop(name)
+        changed, self._state.volumes_changed = self._state.volumes_changed, {}
+        for name in changed:
+            if name in self._plain:
+                self._put(self._plain[name])
 
     def _put(self, row: NodeRow) -> None:
+        """Keep a node, with what it can attach by its CSINode added to what it offers."""
         state = self._state
+        self._plain[row.name] = row
+        volumes = node_volumes(state.knowledge, row.name)
+        if volumes:
+            row = row._replace(
+                allocatable=tuple(sorted({**dict(row.allocatable), **dict(volumes)}.items())),
+                kube_allocatable=tuple(sorted({**dict(row.kube_allocatable), **dict(volumes)}.items())),
+            )
         state.need(name for name, _ in row.allocatable)
         if row.name not in state.nodes.rows:
             state.renumber = True
@@ -137,6 +154,7 @@ class NodeIntake:
 
     def _drop(self, name: str) -> None:
         state = self._state
+        self._plain.pop(name, None)
         state.renumber = True
         state.mark(Field.NODE, [state.string(name)])
         self._images(state.nodes.drop(name))

@@ -11,23 +11,23 @@ from vcray.cache.details import unpack_row
 from vcray.cache.labels import Labels, normalise, satisfies
 from vcray.cache.podspec import SpreadForm, TermForm
 from vcray.cache.rows import (
-    ClaimRow,
     ClusterRow,
     DetailRow,
     GroupRow,
     NamespaceRow,
     PriorityClassRow,
     QueueRow,
-    StorageClassRow,
     WorkloadRow,
 )
 from vcray.core.snapshot import SelectorSpec
+from vcray.core.storage import ClaimRow, StorageClassRow
 from vcray.core.tables import Requirement
 
 DEFAULT_SPREAD: Final = (("kubernetes.io/hostname", 3), ("topology.kubernetes.io/zone", 5))
 """kube-scheduler's default constraints: (topology key, maxSkew), both ScheduleAnyway."""
 
-UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
+
+DRIVER_KINDS: Final = ("CSINode", "CSIDriver")
 
 
 class Knowledge:
@@ -45,6 +45,8 @@ class Knowledge:
         self.owners: dict[str, WorkloadRow] = {}
         self.details: dict[str, dict[str, object]] = {}
         """Kind -> key -> what is kept, of the kinds of `vcray.cache.details`."""
+        self.drivers: frozenset[str] | None = None
+        """CSI drivers that anybody names (`vcray.cache.claims`); None when that must be looked up anew."""
 
     def put(self, row: ClusterRow) -> None:
         """Keep a row."""
@@ -69,6 +71,7 @@ class Knowledge:
                     self.owners[row.key] = row
             case DetailRow():
                 self.details.setdefault(row.kind, {})[row.key] = unpack_row(row.kind, row.value)
+                self.drivers = None if row.kind in DRIVER_KINDS else self.drivers
 
     def drop(self, kind: str, key: str) -> None:
         """Forget the object of that kind and key."""
@@ -91,6 +94,7 @@ class Knowledge:
                 self.owners.pop(f"{kind}/{key}", None)
             case _:
                 self.details.get(kind, {}).pop(key, None)
+                self.drivers = None if kind in DRIVER_KINDS else self.drivers
 
     def _put_service(self, key: str, row: WorkloadRow) -> None:
         self._drop_service(key)
@@ -112,33 +116,6 @@ class Knowledge:
         if found is not None:
             return found.value
         return min((item.value for item in self.priority_classes.values() if item.default), default=0)
-
-    def hold(self, namespace: str, claims: tuple[tuple[str, bool], ...]) -> str:
-        """Why a pod with these volume claims cannot get a node yet; empty when all are bound.
-
-        The words are kube-scheduler's, but for volumes that are bound only once a pod has a node."""
-        unbound = ""
-        for name, comes_with_pod in claims:
-            claim = self.claims.get(f"{namespace}/{name}")
-            if claim is None:
-                if comes_with_pod:
-                    return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
-                return f'persistentvolumeclaim "{name}" not found'
-            if claim.phase == "Lost":
-                return (
-                    f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{claim.volume}"'
-                )
-            if claim.deleting:
-                return f'persistentvolumeclaim "{name}" is being deleted'
-            if claim.phase != "Bound" and unbound != UNBOUND:
-                storage_class = self.storage_classes.get(claim.storage_class)
-                unbound = UNBOUND
-                if storage_class is not None and storage_class.waits:
-                    unbound = (
-                        f'persistentvolumeclaim "{name}" is not bound, and vcray does not yet bind volumes of '
-                        f'storage class "{claim.storage_class}" (WaitForFirstConsumer): bind it first'
-                    )
-        return unbound
 
     def term_selector(self, term: TermForm) -> SelectorSpec:
         """The selector of an affinity term with its namespace selector resolved to names."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from vcray.cache.assume import ASSUMED_S
 from vcray.cache.compaction import compact, is_due
-from vcray.cache.delta import Delta
+from vcray.cache.delta import Delta, Field
 from vcray.cache.freeze import freeze
 from vcray.cache.intake import ClusterIntake, NodeIntake
 from vcray.cache.podintake import PodIntake
@@ -56,6 +56,10 @@ class Merge:
         self._settle()
         if is_due(self._state):
             self.compact()
+
+    def knows(self, key: str) -> bool:
+        """Is there a pod of that key?"""
+        return self._state.find(key) is not None
 
     def assume(self, commits: Iterable[Commit], now: float) -> None:
         """Count decided placements: their tasks are Binding on their node until confirmed, forgotten or expired."""
@@ -101,6 +105,8 @@ class Merge:
         forms = state.resolver.forms
         for number in {number for table in state.tables.values() for number in forms.present(table)}:
             names.update(name for name, _ in forms.numbers.values[number].requests)
+        for table in state.tables.values():
+            names |= state.resolver.attached(np.unique(table.used(Field.CLAIMS)).tolist())
         for group in state.knowledge.groups.values():
             names.update(name for name, _ in group.min_resources or ())
         for queue in state.knowledge.queues.values():

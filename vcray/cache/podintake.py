@@ -11,10 +11,11 @@ from vcray.api import names
 from vcray.cache.assume import ASSUMED_S, Assumption, Assumptions
 from vcray.cache.delta import FIELDS, Delta, Field
 from vcray.cache.podcolumns import SHARD, PodColumns
+from vcray.cache.promises import PROMISES
 from vcray.cache.state import State
 from vcray.cache.store import Tombstones
 from vcray.core.arrays import Int
-from vcray.core.decisions import Commit
+from vcray.core.decisions import Commit, Preparation
 from vcray.core.tables import MISSING, Notes, Status
 
 
@@ -72,7 +73,9 @@ class PodIntake:
         roles = state.roles.numbers(delta.strings[number] for number in distinct.tolist())
         values[Field.ROLE] = roles[inverse]
         values[Field.FORM] = forms[values[Field.FORM]]
-        values[Field.CLAIMS] = resolver.add_claims(delta.claims)[values[Field.CLAIMS]]
+        claims = resolver.add_claims(delta.claims)
+        state.need(resolver.attached(claims.tolist()))
+        values[Field.CLAIMS] = claims[values[Field.CLAIMS]]
         values[Field.FACTS] = state.facts.numbers(delta.facts)[values[Field.FACTS]]
         values[Field.LABELS] = resolver.labels.numbers(delta.labels)[values[Field.LABELS]]
         return values
@@ -148,7 +151,7 @@ class PodIntake:
         column[Field.NODE] = self._state.string(node)
         column[Field.STATUS] = Status.BINDING
         column[Field.FORM] = self._state.resolver.forms.settled(int(hidden[Field.FORM]))
-        column[Field.OWNER] = column[Field.CLAIMS] = 0
+        column[Field.OWNER] = 0
         if notes:
             column[Field.FACTS] = self._noted(int(hidden[Field.FACTS]), notes)
         return column
@@ -170,14 +173,23 @@ class PodIntake:
                 if table.uids[row] != bind.uid or table.data[Field.STATUS, row] != Status.PENDING:
                     continue
                 hidden = table.data[:FIELDS, row].copy()
+                patience = self._assumed_s + (bind.before.timeout_s if bind.before else 0)
                 self._assumptions.put(
-                    Assumption(bind.task, bind.uid, bind.node, now + self._assumed_s, hidden, bind.notes)
+                    Assumption(bind.task, bind.uid, bind.node, now + patience, hidden, bind.notes)
                 )
+                if bind.before is not None:
+                    self._promise(bind.uid, bind.before)
                 self._cover(bind.task, self._placed(hidden, bind.node, bind.notes))
+
+    def _promise(self, uid: str, before: Preparation) -> None:
+        self._state.promises.put(uid, before)
+        self._state.frozen.details.changed(PROMISES)
 
     def forget(self, uids: Iterable[str]) -> None:
         """Placements that did not come to be: the pods wait again."""
         for uid in uids:
+            if self._state.promises.drop(uid):
+                self._state.frozen.details.changed(PROMISES)
             found = self._assumptions.of_uid(uid)
             if found is not None:
                 self._assumptions.drop(found.key)

@@ -21,6 +21,7 @@ from vcray.api.wire import (
     TopologySpreadConstraint,
 )
 from vcray.cache.amounts import MOST, Amounts, bounded
+from vcray.cache.asks import asks_of, pinned_of
 from vcray.cache.labels import (
     Labels,
     fold_keys,
@@ -30,7 +31,7 @@ from vcray.cache.labels import (
     requirement_of,
     requirements_of,
 )
-from vcray.core.tables import HostPort, NodeTerm, Notes, Requirement, Toleration
+from vcray.core.tables import ContainerAsk, HostPort, NodeTerm, Notes, Requirement, Toleration
 
 ANY_IP: Final = "0.0.0.0"
 
@@ -79,6 +80,8 @@ class PodForm:
     images: tuple[str, ...] = ()
     containers: int = 1
     notes: Notes = ()
+    asks: tuple[ContainerAsk, ...] = ()
+    pinned: tuple[int, ...] = ()
 
 
 def waiting_form(pod: Pod) -> PodForm:
@@ -111,6 +114,8 @@ def resident_form(pod: Pod) -> PodForm:
         ports=_ports(pod),
         anti_affinity=_anti_affinity(pod),
         preferred=_preferred(pod),
+        asks=asks_of(pod),
+        pinned=pinned_of(pod),
     )
 
 
@@ -128,6 +133,8 @@ def settled(form: PodForm) -> PodForm:
         ports=form.ports,
         anti_affinity=form.anti_affinity,
         preferred=form.preferred,
+        asks=form.asks,
+        pinned=form.pinned,
     )
 
 
@@ -147,6 +154,22 @@ def claims_of(pod: Pod) -> tuple[tuple[str, bool], ...]:
     return tuple(claims)
 
 
+def devices_of(pod: Pod) -> tuple[str, ...]:
+    """Names of the pod's ResourceClaims in order; empty for one that is to be made from a template and is not yet there.
+
+    A template for which the controller made nothing (the status has no name) asks for nothing."""
+    made = {item.name: item.resource_claim_name for item in pod.status.resource_claim_statuses}
+    found: list[str] = []
+    for claim in pod.spec.resource_claims:
+        if claim.resource_claim_name:
+            found.append(claim.resource_claim_name)
+        elif claim.name not in made:
+            found.append("")
+        elif made[claim.name]:
+            found.append(made[claim.name] or "")
+    return tuple(found)
+
+
 def _amounts(pod: Pod) -> tuple[Amounts, tuple[int, int]]:
     """Requests, and the two that scoring defaults where a container states none; mostly every container states both."""
     requests = pod_requests(pod)
@@ -160,7 +183,8 @@ def _amounts(pod: Pod) -> tuple[Amounts, tuple[int, int]]:
     return bounded(requests), (min(floor[0], MOST), min(floor[1], MOST))
 
 
-def _node_term(term: NodeSelectorTerm, weight: int = 0) -> NodeTerm:
+def node_term(term: NodeSelectorTerm, weight: int = 0) -> NodeTerm:
+    """A node selector term."""
     expressions = [requirement_of(expression) for expression in term.match_expressions]
     fields = [requirement_of(expression, True) for expression in term.match_fields]
     return NodeTerm(normalise([*expressions, *fields]), weight)
@@ -172,9 +196,9 @@ def _node_affinity(pod: Pod) -> tuple[tuple[NodeTerm, ...] | None, tuple[NodeTer
         return None, ()
     required = None
     if affinity.required is not None:
-        required = tuple(_node_term(term) for term in affinity.required.node_selector_terms)
+        required = tuple(node_term(term) for term in affinity.required.node_selector_terms)
     preferred = tuple(
-        _node_term(term.preference, term.weight)
+        node_term(term.preference, term.weight)
         for term in affinity.preferred
         if term.weight and (term.preference.match_expressions or term.preference.match_fields)
     )

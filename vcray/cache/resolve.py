@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
+from vcray.cache.amounts import Amounts
+from vcray.cache.claims import NO_FACTS, ClaimFacts
 from vcray.cache.labels import normalise
 from vcray.cache.podspec import PodForm, SpreadForm, TermForm
 from vcray.core.snapshot import SelectorSpec
@@ -22,7 +24,7 @@ class Standing(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the cluster adds to a form: numbers of selectors, which of them the pod's labels satisfy, why it must wait.
+    """What the cluster adds to a form: numbers of selectors, which of them the pod's labels satisfy, what its claims mean.
 
     `selector` resolves a term's namespaces, `row` numbers a live selector. `default_spread` are the cluster's
     constraints for a pod that states none; `images` those of the pod that some node has."""
@@ -30,7 +32,7 @@ class Context:
     selector: Callable[[TermForm], SelectorSpec]
     row: Callable[[SelectorSpec], int]
     matches: tuple[int, ...]
-    hold: str = ""
+    claims: ClaimFacts = NO_FACTS
     default_spread: tuple[SpreadForm, ...] = ()
     images: tuple[str, ...] = ()
 
@@ -79,15 +81,19 @@ def shape_of(form: PodForm, standing: Standing, context: Context) -> ShapeSpec:
     preferred = _pod_terms(form.preferred, context)
     if standing == Standing.RESIDENT:
         return ShapeSpec(
-            requests=form.requests,
+            requests=_requests(form, context),
             floor=form.floor,
             ports=form.ports,
             anti_affinity=anti_affinity,
             preferred=preferred,
             matches=context.matches,
+            claims=context.claims.claims,
+            devices=context.claims.devices,
+            asks=form.asks,
+            pinned=form.pinned,
         )
     return ShapeSpec(
-        requests=form.requests,
+        requests=_requests(form, context),
         floor=form.floor,
         node_selector=form.node_selector,
         node_required=form.node_required,
@@ -101,9 +107,19 @@ def shape_of(form: PodForm, standing: Standing, context: Context) -> ShapeSpec:
         matches=context.matches,
         images=context.images,
         containers=form.containers if context.images else 1,
-        hold=context.hold,
+        hold=context.claims.hold,
         notes=form.notes,
+        claims=context.claims.claims,
+        devices=context.claims.devices,
+        asks=form.asks,
+        pinned=form.pinned,
     )
+
+
+def _requests(form: PodForm, context: Context) -> Amounts:
+    """The pod's requests and what its volumes count."""
+    extra = context.claims.requests
+    return tuple(sorted((*form.requests, *extra))) if extra else form.requests
 
 
 def plain(term: PodTerm) -> PodTerm:

@@ -9,11 +9,13 @@ nobody reads any more: both are followed up before the batch ends, so the state 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 
-from vcray.cache.delta import Field, NamespacedClaims
+from vcray.cache.claims import NO_FACTS, ClaimFacts, facts_of
+from vcray.cache.delta import NO_CLAIMS, Field, NamespacedClaims
 from vcray.cache.interning import Interner, combined, grown
 from vcray.cache.knowledge import Knowledge
 from vcray.cache.labelsets import LabelSets
@@ -25,6 +27,9 @@ from vcray.core.arrays import Bool, Int
 from vcray.core.snapshot import SelectorSpec
 from vcray.core.space import ResourceSpace
 from vcray.core.tables import Status
+
+DEVICE: Final = "device:"
+"""Before the name of a ResourceClaim among the keys of claims."""
 
 Rows = dict[bool, Int]
 """Rows to look at: of the tasks (True) and of the other pods (False)."""
@@ -102,9 +107,12 @@ class Resolver:
         self.images = images
         self.labels = LabelSets()
         self.forms = Forms()
-        self.claims: Interner[NamespacedClaims] = Interner([("", ())])
-        self.holds: Interner[str] = Interner([""])
-        self.hold_of: Int = np.zeros(64, np.int64)
+        self.claims: Interner[NamespacedClaims] = Interner([NO_CLAIMS])
+        self.claim_facts: Interner[ClaimFacts] = Interner([NO_FACTS])
+        self.waiting_of: Int = np.zeros(64, np.int64)
+        """Claim set -> facts for pods that wait."""
+        self.resident_of: Int = np.zeros(64, np.int64)
+        """Claim set -> facts for pods on a node: what they hold back is past."""
         self.claims_at: dict[str, list[int]] = {}
         self.spreads: Interner[tuple[SpreadForm, ...]] = Interner([()])
         self.shapes = ShapeTable(space, self.labels.selectors)
@@ -123,7 +131,7 @@ class Resolver:
         """How many things have numbers, whether or not a pod has them still."""
         tables: tuple[Sized, ...] = (
             self.claims,
-            self.holds,
+            self.claim_facts,
             self.spreads,
             self.labels.matches,
             self.forms.numbers,
@@ -135,8 +143,10 @@ class Resolver:
         """Start all numbers but those of label sets anew; the claim sets and forms that had numbers."""
         claims, forms = self.claims.values, self.forms.numbers.values
         self.forms = Forms()
-        self.claims, self.holds, self.spreads = Interner([("", ())]), Interner([""]), Interner([()])
-        self.hold_of, self.claims_at = np.zeros(64, np.int64), {}
+        self.claims, self.claim_facts = Interner([NO_CLAIMS]), Interner([NO_FACTS])
+        self.spreads = Interner([()])
+        self.waiting_of, self.resident_of = np.zeros(64, np.int64), np.zeros(64, np.int64)
+        self.claims_at = {}
         return claims, forms
 
     # facts of the cluster
@@ -149,21 +159,31 @@ class Resolver:
             number = self.claims.number(namespaced)
             out.append(number)
             if number == known:
-                self.hold_of = grown(self.hold_of, number)
-                self.hold_of[number] = self.holds.number(self.knowledge.hold(*namespaced))
-                for name, _ in namespaced[1]:
-                    self.claims_at.setdefault(f"{namespaced[0]}/{name}", []).append(number)
+                self.waiting_of = grown(self.waiting_of, number)
+                self.resident_of = grown(self.resident_of, number)
+                self._note_claims(number)
+                namespace, volumes, devices = namespaced
+                for name in (*(name for name, _ in volumes), *(f"{DEVICE}{name}" for name in devices)):
+                    self.claims_at.setdefault(f"{namespace}/{name}", []).append(number)
         return np.array(out, np.int64)
 
-    def recheck_claims(self, numbers: Iterable[int]) -> list[int]:
-        """Look again whether claim sets hold their pods; those whose answer changed."""
-        changed = []
-        for number in numbers:
-            hold = self.holds.number(self.knowledge.hold(*self.claims.values[number]))
-            if hold != self.hold_of[number]:
-                self.hold_of[number] = hold
-                changed.append(number)
+    def _note_claims(self, number: int) -> bool:
+        """Look up what a claim set means now; did that change?"""
+        facts = facts_of(self.knowledge, self.claims.values[number])
+        waiting = self.claim_facts.number(facts)
+        resident = self.claim_facts.number(replace(facts, hold=""))
+        changed = bool(waiting != self.waiting_of[number] or resident != self.resident_of[number])
+        self.waiting_of[number], self.resident_of[number] = waiting, resident
         return changed
+
+    def recheck_claims(self, numbers: Iterable[int]) -> list[int]:
+        """Look again at what claim sets mean; those whose answer changed."""
+        return [number for number in numbers if self._note_claims(number)]
+
+    def attached(self, numbers: Iterable[int]) -> set[str]:
+        """Resources that count the volumes of these claim sets."""
+        facts = (self.claim_facts.values[int(self.waiting_of[number])] for number in numbers)
+        return {name for one in facts for name, _ in one.requests}
 
     def forget_namespaces(self) -> None:
         """Namespaces changed: resolve namespace selectors anew."""
@@ -299,7 +319,7 @@ class Resolver:
             data[Field.FORM, rows],
             standing,
             np.where(bare, 0, self.labels.match[data[Field.LABELS, rows]]),
-            np.where(waiting, self.hold_of[data[Field.CLAIMS, rows]], 0),
+            self._claims(data[Field.CLAIMS, rows], waiting, resident),
             np.where(waiting, data[SPREAD, rows], 0),
         ]
         if want.any():
@@ -310,6 +330,13 @@ class Resolver:
         held = np.where(resident, data[Field.NODE, rows], -1)
         leaving = np.where(resident, data[Field.STATUS, rows] == Status.RELEASING, 0)
         self._account(table, rows, shape, held, leaving, moves)
+
+    def _claims(self, claims: Int, waiting: Bool, resident: Bool) -> Int:
+        """What claims mean for each row: numbers of facts."""
+        found: Int = np.where(
+            waiting, self.waiting_of[claims], np.where(resident, self.resident_of[claims], 0)
+        )
+        return found
 
     def _account(
         self, table: PodColumns, rows: Int, shape: Int, held: Int, leaving: Int, moves: Moves
@@ -330,7 +357,7 @@ class Resolver:
         moves.touched += np.unique(lost).tolist()
         data[SHAPE, rows], data[HELD, rows], data[LEAVING, rows] = shape, held, leaving
 
-    def _shape(self, form: int, standing: int, match: int, hold: int, spread: int) -> int:
+    def _shape(self, form: int, standing: int, match: int, claims: int, spread: int) -> int:
         """Row of the shape of one combination."""
         spec = self.forms.numbers.values[form]
         images = tuple(image for image in spec.images if image in self.images) if spec.images else ()
@@ -338,7 +365,7 @@ class Resolver:
         if standing != Standing.BARE and (self.forms.reads[form] or spread):
             read = tuple(self.labels.row_of[selector] for selector in self._reads(form, standing, spread))
         matches = self.labels.matches.values[match]
-        key = (form, standing, matches, hold, bool(spread), read, images)
+        key = (form, standing, matches, claims, bool(spread), read, images)
         found = self.shapes.cached(key)
         if found is not None:
             return found
@@ -346,7 +373,7 @@ class Resolver:
             selector=self.selector,
             row=self.labels.row_of.__getitem__,
             matches=matches,
-            hold=self.holds.values[hold],
+            claims=self.claim_facts.values[claims],
             default_spread=self.spreads.values[spread],
             images=images,
         )

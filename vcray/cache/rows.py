@@ -11,11 +11,13 @@ from typing import NamedTuple, TypeAlias
 from vcray.cache.amounts import Amounts
 from vcray.cache.labels import Labels
 from vcray.cache.podspec import PodForm
-from vcray.core.tables import GroupStatus, Notes, PodFacts, Requirement, Taint
+from vcray.core.storage import ClaimRow, StorageClassRow
+from vcray.core.tables import Closeness, GroupStatus, Notes, PodFacts, Requirement, SubGroupPolicy, Taint
 
 
 class PodRow(NamedTuple):
-    """A pod. `owner` is `Kind/name` of its controller and `claims` its volume claims while it waits, else empty."""
+    """A pod. `owner` is `Kind/name` of its controller while it waits, else empty; `claims` are its volume claims and `devices`
+    its ResourceClaims (`podspec.devices_of`) while it waits or is on a node."""
 
     key: str  # namespace/name
     uid: str
@@ -36,6 +38,7 @@ class PodRow(NamedTuple):
     facts: PodFacts = PodFacts()
     started: int = 0
     scheduled: int = 0
+    devices: tuple[str, ...] = ()
 
 
 class NodeRow(NamedTuple):
@@ -68,6 +71,8 @@ class GroupRow(NamedTuple):
     role_minimum: tuple[tuple[str, int], ...]
     status: GroupStatus
     notes: Notes = ()
+    closeness: Closeness | None = None
+    subgroups: tuple[SubGroupPolicy, ...] = ()
 
 
 class QueueRow(NamedTuple):
@@ -87,23 +92,6 @@ class QueueRow(NamedTuple):
     guarantee: Amounts
     allocated: Amounts | None
     notes: Notes = ()
-
-
-class ClaimRow(NamedTuple):
-    """A volume claim. `phase` is its status; `deleting` when it is about to go."""
-
-    key: str
-    phase: str
-    storage_class: str
-    volume: str
-    deleting: bool
-
-
-class StorageClassRow(NamedTuple):
-    """A storage class; `waits` when volumes are bound only once a pod has a node."""
-
-    name: str
-    waits: bool
 
 
 class PriorityClassRow(NamedTuple):

@@ -17,6 +17,7 @@ from vcray.cache.jobcolumns import JobColumns
 from vcray.cache.knowledge import Knowledge
 from vcray.cache.nodecolumns import NodeColumns
 from vcray.cache.podcolumns import HELD, LEAVING, SHAPE, SPREAD, PodColumns
+from vcray.cache.promises import Promises
 from vcray.cache.resolver import Moves, Resolver
 from vcray.cache.rows import GroupRow
 from vcray.cache.sums import NodeSums, Placed
@@ -51,6 +52,9 @@ class State:
         self.new_resources: set[str] = set()
         self.renumber = False
         """A node came or went."""
+        self.volumes_changed: dict[str, None] = {}
+        """Nodes whose CSINode changed."""
+        self.promises = Promises()
 
     def string(self, text: str) -> int:
         """The number of a name."""

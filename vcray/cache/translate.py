@@ -12,18 +12,26 @@ from math import isfinite
 from vcray.api import names
 from vcray.api.meta import JsonObject, JsonValue, parse_time
 from vcray.api.podresources import qos_class, resource_amounts
+from vcray.api.quantity import value
 from vcray.api.wire import Node, PersistentVolumeClaim, Pod, PriorityClass
 from vcray.cache import groups
 from vcray.cache.amounts import Amounts, bounded
-from vcray.cache.labels import labels_of, notes_of
-from vcray.cache.podspec import bare_form, claims_of, normalised_image, resident_form, waiting_form
+from vcray.cache.labels import labels_of, notes_of, requirements_of
+from vcray.cache.podspec import (
+    bare_form,
+    claims_of,
+    devices_of,
+    normalised_image,
+    resident_form,
+    waiting_form,
+)
 from vcray.cache.rows import (
-    ClaimRow,
     NodeRow,
     PodRow,
     PriorityClassRow,
 )
 from vcray.cache.store import version_of
+from vcray.core.storage import ClaimRow
 from vcray.core.tables import PodFacts, Status, Taint
 
 TERMINAL = (Status.SUCCEEDED, Status.FAILED)
@@ -46,6 +54,7 @@ def pod_row(pod: Pod) -> PodRow:
     metadata, spec = pod.metadata, pod.spec
     status = groups.status_of(pod)
     waiting = status == Status.PENDING
+    counted = waiting or bool(spec.node_name and status not in TERMINAL)
     if waiting:
         form = waiting_form(pod)
     elif spec.node_name and status not in TERMINAL:
@@ -69,10 +78,11 @@ def pod_row(pod: Pod) -> PodRow:
         form=form,
         labels=labels_of(metadata.labels),
         owner=f"{owner.kind}/{owner.name}" if owner else "",
-        claims=claims_of(pod) if waiting else (),
+        claims=claims_of(pod) if counted else (),
         facts=facts_of(pod),
         started=seconds(pod.status.start_time),
         scheduled=_scheduled(pod),
+        devices=devices_of(pod) if counted else (),
     )
 
 
@@ -86,6 +96,7 @@ def facts_of(pod: Pod) -> PodFacts:
         never_preempts=spec.preemption_policy == "Never",
         qos=qos_class(pod),
         preemptable=groups.preemptable_of(metadata.annotations, metadata.labels, absent=True),
+        leaving=metadata.deletion_timestamp is not None,
     )
 
 
@@ -128,13 +139,22 @@ def node_row(node: Node) -> NodeRow:
 
 
 def claim_row(claim: PersistentVolumeClaim) -> ClaimRow:
-    """The row of a volume claim."""
+    """The row of a volume claim. Raises QuantityError."""
+    metadata, spec = claim.metadata, claim.spec
     return ClaimRow(
-        key=claim.metadata.key,
+        key=metadata.key,
         phase=claim.status.phase,
-        storage_class=claim.spec.storage_class_name or "",
-        volume=claim.spec.volume_name,
-        deleting=claim.metadata.deletion_timestamp is not None,
+        storage_class=metadata.annotations.get(names.BETA_STORAGE_CLASS) or spec.storage_class_name or "",
+        volume=spec.volume_name,
+        deleting=metadata.deletion_timestamp is not None,
+        uid=metadata.uid,
+        size=value(spec.resources.requests.get("storage", 0)),
+        access_modes=tuple(sorted(spec.access_modes)),
+        mode=spec.volume_mode or "Filesystem",
+        attributes_class=spec.volume_attributes_class_name or "",
+        selector=None if spec.selector is None else requirements_of(spec.selector),
+        selected=metadata.annotations.get(names.SELECTED_NODE, ""),
+        completed=names.BIND_COMPLETED in metadata.annotations,
     )
 
 

@@ -10,9 +10,11 @@ from typing import Final
 import msgspec
 
 from vcray.api import names
+from vcray.api.jsonview import dig_list, dig_objects
 from vcray.api.meta import JsonObject
 from vcray.api.wire import PersistentVolumeClaim, PriorityClass, Selector, to_claim, to_priority_class
 from vcray.cache import details, groups
+from vcray.cache.grouptopology import closeness_of, subgroups_of
 from vcray.cache.labels import NOTHING, equal_to, labels_of, notes_of, requirements_of
 from vcray.cache.rows import (
     ClusterRow,
@@ -20,7 +22,6 @@ from vcray.cache.rows import (
     GroupRow,
     NamespaceRow,
     QueueRow,
-    StorageClassRow,
     WorkloadRow,
 )
 from vcray.cache.store import KubeObject
@@ -34,6 +35,7 @@ from vcray.cache.translate import (
     text,
     text_map,
 )
+from vcray.core.storage import StorageClassRow
 from vcray.core.tables import PHASE_NAMES, QUEUE_STATE_NAMES, Condition, GroupStatus, Phase, QueueState
 
 OWNERS: Final = ("ReplicaSet", "ReplicationController", "StatefulSet")
@@ -88,9 +90,7 @@ def cluster_row(kind: str, value: KubeObject) -> ClusterRow:
         case "Queue":
             return _queue_row(data)
         case "StorageClass":
-            return StorageClassRow(
-                text(metadata, "name"), text(data, "volumeBindingMode") == "WaitForFirstConsumer"
-            )
+            return _storage_class_row(data)
         case "Namespace":
             return NamespaceRow(text(metadata, "name"), labels_of(text_map(metadata.get("labels"))))
         case "Service" | "ReplicationController":
@@ -130,6 +130,25 @@ def _group_row(data: JsonObject) -> GroupRow:
         notes=notes_of(
             names.GROUP_NOTES, text_map(metadata.get("annotations")), text_map(metadata.get("labels"))
         ),
+        closeness=closeness_of(spec),
+        subgroups=subgroups_of(spec),
+    )
+
+
+def _storage_class_row(data: JsonObject) -> StorageClassRow:
+    topologies = tuple(
+        tuple(
+            (text(item, "key"), tuple(sorted(str(value) for value in dig_list(item, "values"))))
+            for item in dig_objects(term, "matchLabelExpressions")
+        )
+        for term in dig_objects(data, "allowedTopologies")
+    )
+    return StorageClassRow(
+        name=text(section(data, "metadata"), "name"),
+        waits=text(data, "volumeBindingMode") == "WaitForFirstConsumer",
+        provisioner=text(data, "provisioner"),
+        topologies=topologies,
+        driver=text(section(data, "parameters"), names.CSI_DRIVER_PARAMETER),
     )
 
 

@@ -10,13 +10,33 @@ from vcray.core.tables import GroupStatus
 
 
 @dataclass(frozen=True, slots=True)
+class Preparation:
+    """What must be written and come true before a pod is bound (PreBind). Claims are (namespace/name, uid).
+
+    `volumes`: (claim, uid, volume that is to be its own); `provisions`: claims whose volume is to be made for the node;
+    `devices`: (ResourceClaim, uid, its allocation as JSON, empty when it has one) that the pod is to use. `timeout_s` is how
+    long volumes may take."""
+
+    volumes: tuple[tuple[str, str, str], ...] = ()
+    provisions: tuple[tuple[str, str], ...] = ()
+    devices: tuple[tuple[str, str, str], ...] = ()
+    timeout_s: int = 600
+
+    def __bool__(self) -> bool:
+        """Is there anything to write?"""
+        return bool(self.volumes or self.provisions or self.devices)
+
+
+@dataclass(frozen=True, slots=True)
 class Bind:
-    """Bind pod `task` (namespace/name, `uid`) to `node`; `notes` are annotations that it gets with it."""
+    """Bind pod `task` (namespace/name, `uid`) to `node`; `notes` are annotations that it gets with it; `before` is what must
+    be done first."""
 
     task: str
     uid: str
     node: str
     notes: tuple[tuple[str, str], ...] = ()
+    before: Preparation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vcray.core.budgets import BudgetTable
 from vcray.core.hypernodes import HyperNodeTable
+from vcray.core.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,8 @@ class Details:
     """One optional table a field."""
 
     hypernodes: HyperNodeTable | None = None
+    storage: Storage | None = None
+    budgets: BudgetTable | None = None
 
 
 NO_DETAILS = Details()

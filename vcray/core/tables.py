@@ -150,6 +150,14 @@ class HostPort:
 
 
 @dataclass(frozen=True, slots=True)
+class ContainerAsk:
+    """Extended resources that one container asks for, in whole units, sorted by name; `kind` is main, sidecar or init."""
+
+    kind: str
+    amounts: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ShapeSpec:
     """All that placement reads of a pod: equal pods share one. Hashable, made of plain values, so it can cross a
     process and be interned anywhere. Selector numbers are rows of the snapshot's selector table.
@@ -158,7 +166,9 @@ class ShapeSpec:
     bytes with the scoring defaults of 100m and 200Mi per container that states none.
     `matches`: selectors (rows) that such a pod satisfies, only live ones. `hold`: why no node may take it yet (a claim
     that is missing or unbound), empty otherwise. `images`: normalised names, for ImageLocality, with `containers` the
-    number of containers and init containers. `guaranteed` and the like are not here until something reads them."""
+    number of containers and init containers. `claims`, `devices`: keys of its volume claims and ResourceClaims, in order
+    (`core.storage`, `core.claims_dra`). `asks`: containers that ask for devices; `pinned`: milli-cpu of each container of a
+    Guaranteed pod that asks for whole cpus. `guaranteed` and the like are not here until something reads them."""
 
     requests: tuple[tuple[str, int], ...]
     floor: tuple[int, int] = (0, 0)
@@ -176,6 +186,10 @@ class ShapeSpec:
     containers: int = 1
     hold: str = ""
     notes: Notes = ()
+    claims: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    asks: tuple[ContainerAsk, ...] = ()
+    pinned: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +197,7 @@ class PodFacts:
     """What plugins read of a pod beside its shape; equal pods share one.
 
     `priority`: spec.priority as written; `never_preempts`: preemptionPolicy Never; `qos`: the Kubernetes class;
-    `preemptable`: `volcano.sh/preemptable`, True where it is absent."""
+    `preemptable`: `volcano.sh/preemptable`, True where it is absent; `leaving`: it is being deleted."""
 
     notes: Notes = ()
     priority_class: str = ""
@@ -191,6 +205,7 @@ class PodFacts:
     never_preempts: bool = False
     qos: str = "BestEffort"
     preemptable: bool = True
+    leaving: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +298,29 @@ class GroupStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Closeness:
+    """A `networkTopology`: how near in the network pods must be (soft: are wanted). `tier`: highestTierAllowed, None when it
+    is not stated; then `tier_name`, if any, names it."""
+
+    soft: bool
+    tier: int | None
+    tier_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubGroupPolicy:
+    """A `subGroupPolicy`: pods that meet all requirements and have a value for each of `keys` (one at least) form a sub-group
+    for each combination of values. `size`: pods that make one ready; `least`: how many must be ready for the job to be."""
+
+    name: str
+    requirements: tuple[Requirement, ...]
+    keys: tuple[str, ...]
+    size: int = 1
+    least: int = 0
+    closeness: Closeness | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class JobTable:
     """PodGroups by row; one whose queue is missing has queue MISSING and is never scheduled, only reported."""
 
@@ -302,6 +340,8 @@ class JobTable:
     resource_version: tuple[str, ...]
     requested_gated: Int  # (R, J) sum of the requests of pending gated tasks
     notes: tuple[Notes, ...]  # annotations and labels (`names.GROUP_NOTES`)
+    closeness: tuple[Closeness | None, ...]  # spec.networkTopology
+    subgroups: tuple[tuple[SubGroupPolicy, ...], ...]  # spec.subGroupPolicy
 
     def __len__(self) -> int:
         return len(self.names)
