@@ -47,6 +47,7 @@ class Binder:
         self._time = time
         self._metrics = metrics
         self._slots = asyncio.Semaphore(parallel)
+        self._created: dict[str, int] = {}
         self._under_way: set[asyncio.Future[Any]] = set()
 
     async def start(self) -> None:
@@ -61,6 +62,7 @@ class Binder:
         if not isinstance(message, Execute):
             raise TypeError(type(message).__name__)
         decisions = message.decisions
+        self._created |= message.created
         limits = {limit.job: limit for limit in message.limits}
         outcomes = await self._all(
             self._commit(commit, limits.get(commit.job)) for commit in decisions.commits
@@ -103,8 +105,10 @@ class Binder:
 
     async def _bind(self, job: str, bind: Bind) -> Outcome:
         namespace, _, name = bind.task.partition("/")
-        started = self._time.now()
+        created = self._created.pop(bind.uid, None)
         try:
+            started = self._time.now()
+            self._reached("PreBound", created)
             await self._retried(
                 lambda: self._client.bind(namespace, name, bind.node, bind.uid, dict(bind.notes))
             )
@@ -117,12 +121,18 @@ class Binder:
             outcome = Outcome(job, bind.task, bind.uid, "refused", str(error))
         self._metrics.bindings.labels(result=outcome.result).inc()
         if outcome.result == "bound":
-            self._metrics.task_latency.labels(stage="Bound").observe((self._time.now() - started) * 1000)
+            self._reached("Bound", created)
+            self._metrics.stage_duration.labels("Bind").observe((self._time.now() - started) * 1000)
             await self._writer.assigned(bind)
         elif outcome.result == "refused":
             log.warning("binding refused", pod=bind.task, node=bind.node, message=outcome.message)
             await self._writer.refused(bind, outcome.message)
         return outcome
+
+    def _reached(self, stage: str, created: int | None) -> None:
+        """Take the age of a pod at a stage of its scheduling."""
+        if created is not None:
+            self._metrics.task_latency.labels(stage).observe(max(0.0, self._time.now() - created) * 1000)
 
     async def _after_conflict(self, job: str, bind: Bind, message: str) -> Outcome:
         """A conflict means bound already, perhaps by our own earlier try, or another pod of that name."""

@@ -32,9 +32,11 @@ from vcray.actors.novelty import Novelty
 from vcray.actors.refusals import Refusals
 from vcray.actors.runtime import Handle, Time
 from vcray.actors.scoring import Decider
+from vcray.cache.delta import Delta, Field
 from vcray.cache.merge import Merge
 from vcray.config.scheduler import load_scheduler_config
 from vcray.core.decisions import Decisions
+from vcray.core.meter import Meter
 from vcray.core.policy import Policy, build_policy
 from vcray.core.session import Carry
 from vcray.core.snapshot import Snapshot
@@ -107,6 +109,7 @@ class Coordinator:
         match message:
             case Changed(parcel=parcel):
                 async with self._deciding:
+                    self._watched(parcel.delta)
                     self._merge.apply(parcel.delta)
                 self._dirty.set()
             case Synced(resource=resource, shard=shard):
@@ -126,6 +129,14 @@ class Coordinator:
                 raise TypeError(type(message).__name__)
         return None
 
+    def _watched(self, delta: Delta) -> None:
+        """Take the ages of pods that are seen for the first time."""
+        waiting = delta.values[Field.STATUS] == Status.PENDING
+        now, latency = self._time.now(), self._metrics.task_latency.labels("Watched")
+        for column in waiting.nonzero()[0].tolist():
+            if not self._merge.knows(delta.keys[column]):
+                latency.observe(max(0.0, now - int(delta.values[Field.CREATED, column])) * 1000)
+
     async def _rounds(self) -> None:
         while True:
             await self._dirty.wait()
@@ -134,8 +145,7 @@ class Coordinator:
             if self._unsynced:
                 continue
             try:
-                decisions, limits = await self._decide(await self._recover())
-                self._write(decisions, limits)
+                self._write(await self._decide(await self._recover()))
             except Exception:  # the fence: a fault in one round must not end scheduling
                 log.exception("round failed")
                 self._metrics.failed_rounds.inc()
@@ -143,33 +153,35 @@ class Coordinator:
                 self._dirty.set()
 
     async def _manual_round(self) -> RoundDone:
-        decisions, limits = await self._decide(await self._recover())
-        if _something(decisions):
-            await self._execute(decisions, limits)
-        return RoundDone(decisions.generation, decisions)
+        order = await self._decide(await self._recover())
+        if _something(order.decisions):
+            await self._execute(order)
+        return RoundDone(order.decisions.generation, order.decisions)
 
-    async def _decide(self, taken_back: frozenset[str]) -> tuple[Decisions, tuple[GangLimits, ...]]:
+    async def _decide(self, taken_back: frozenset[str]) -> Execute:
         async with self._deciding:
             return await self._decide_alone(taken_back)
 
-    async def _decide_alone(self, taken_back: frozenset[str]) -> tuple[Decisions, tuple[GangLimits, ...]]:
+    async def _decide_alone(self, taken_back: frozenset[str]) -> Execute:
         started = perf_counter()
         snapshot = self._snapshot()
         opened = perf_counter()
-        decisions = await self._decider.decide(snapshot, self._policy, self._conf, self._carry)
+        meter = Meter(perf_counter)
+        decisions = await self._decider.decide(snapshot, self._policy, self._conf, self._carry, meter)
         decided = perf_counter()
         self._metrics.rounds.inc()
         self._metrics.session_latency.observe((opened - started) * 1000)
         self._metrics.decide_latency.observe((decided - opened) * 1000)
+        self._metrics.e2e_latency.observe((decided - started) * 1000)
         decisions = _without(
             decisions, taken_back.union(filter(self._refusals.hopeless, self._suspects or ()))
         )
         self._merge.assume(decisions.commits, self._time.now())
-        self._gauges.show(snapshot, decisions)
+        self._gauges.show(snapshot, meter)
         kept = self._novelty.keep(decisions, self._time.now())
         for moment in (self._novelty.due, decisions.wakes_at):
             self._look_again_by(moment)
-        return kept, _limits(snapshot, decisions)
+        return Execute(kept, _limits(snapshot, decisions), meter.bound)
 
     def _look_again_by(self, moment: float | None) -> None:
         """See to a round at that moment: for complaints that were too young to be told, for what time alone changes."""
@@ -189,23 +201,22 @@ class Coordinator:
             log.warning("placement was never confirmed", uid=uid)
         return self._merge.snapshot(now, self._seed)
 
-    def _write(self, decisions: Decisions, limits: tuple[GangLimits, ...]) -> None:
-        if not _something(decisions):
-            return
-        self._in_background(self._execute(decisions, limits), f"writes of {decisions.generation}")
+    def _write(self, order: Execute) -> None:
+        if _something(order.decisions):
+            self._in_background(self._execute(order), f"writes of {order.decisions.generation}")
 
     def _in_background(self, work: Coroutine[object, object, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
 
-    async def _execute(self, decisions: Decisions, limits: tuple[GangLimits, ...]) -> None:
+    async def _execute(self, order: Execute) -> None:
         started = perf_counter()
-        answer = await self._binder.ask(Execute(decisions, limits))
-        self._metrics.e2e_latency.observe((perf_counter() - started) * 1000)
+        answer = await self._binder.ask(order)
+        self._metrics.write_latency.observe((perf_counter() - started) * 1000)
         if isinstance(answer, Executed):
             async with self._deciding:
-                self._learn(decisions, answer.outcomes)
+                self._learn(order.decisions, answer.outcomes)
 
     def _learn(self, decisions: Decisions, outcomes: Iterable[Outcome]) -> None:
         """Forget what was not bound; a gang of which only a part went out is suspect from now on."""
@@ -252,12 +263,12 @@ class Coordinator:
         decisions = complete(snapshot, self._policy, hopeful)
         self._merge.assume(decisions.commits, self._time.now())
         if decisions.commits:
-            await self._execute(decisions, _limits(snapshot, decisions))
+            await self._execute(Execute(decisions, _limits(snapshot, decisions)))
         made_whole = {commit.job for commit in decisions.commits}
         lost = frozenset(jobs) - made_whole
         evictions = take_back(snapshot, lost)
         if evictions:
-            await self._execute(Decisions(snapshot.generation, evictions=evictions), ())
+            await self._execute(Execute(Decisions(snapshot.generation, evictions=evictions)))
         self._metrics.recoveries.labels(result="completed").inc(len(made_whole))
         self._metrics.recoveries.labels(result="evicted").inc(len(lost))
         return lost

@@ -123,10 +123,13 @@ class GangLimits(msgspec.Struct, frozen=True):
 
 
 class Execute(Frame, frozen=True, tag=True):
-    """Coordinator -> binder: carry out one round's decisions; answered by `Executed` when all writes are done."""
+    """Coordinator -> binder: carry out one round's decisions; answered by `Executed` when all writes are done.
+
+    `created`: uid -> creation (seconds) of pods to bind, for measurements."""
 
     decisions: Decisions
     limits: tuple[GangLimits, ...] = ()
+    created: dict[str, int] = {}
 
 
 class Outcome(msgspec.Struct, frozen=True):

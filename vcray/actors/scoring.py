@@ -16,6 +16,7 @@ from vcray.cache.shard import pool_of
 from vcray.core.arrays import Int
 from vcray.core.carry import Carry
 from vcray.core.decisions import Decisions
+from vcray.core.meter import Meter
 from vcray.core.policy import Policy
 from vcray.core.pools import Pools, Scorers, ScorersLost
 from vcray.core.session import decide
@@ -45,19 +46,21 @@ class Decider:
         self._fanned_out = fanned_out
         self._owners = Owners(len(pools) if pools is not None else 1)
 
-    async def decide(self, snapshot: Snapshot, policy: Policy, conf: str, carry: Carry) -> Decisions:
+    async def decide(
+        self, snapshot: Snapshot, policy: Policy, conf: str, carry: Carry, meter: Meter | None = None
+    ) -> Decisions:
         """One round; `conf` is the text of the policy."""
         if self._pools is None or len(snapshot.nodes) < self._fan_out_nodes:
-            return decide(snapshot, policy, carry, self._scorers)
+            return decide(snapshot, policy, carry, self._scorers, meter=meter)
         self._fanned_out()
         pools = Pools(self._pools, conf, self._owners)
         try:
             if not self._blocking:
-                return decide(snapshot, policy, carry, pools=pools)
-            return await asyncio.to_thread(decide, snapshot, policy, carry, pools=pools)
+                return decide(snapshot, policy, carry, pools=pools, meter=meter)
+            return await asyncio.to_thread(decide, snapshot, policy, carry, pools=pools, meter=meter)
         except ScorersLost as lost:
             log.warning("scored without the pools", why=str(lost))
-            return decide(snapshot, policy, carry, self._scorers)
+            return decide(snapshot, policy, carry, self._scorers, meter=meter)
 
 
 class Owners:

@@ -7,14 +7,17 @@ Nothing here ever feeds back into a decision.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from vcray.core.arrays import Int
-from vcray.core.tables import MISSING, Status
+from vcray.core.tables import MISSING, READY_STATUS, Status
 
 if TYPE_CHECKING:
+    from vcray.core.ledger import Ledger, Undone
     from vcray.core.policy import Chains
     from vcray.core.view import View
 
@@ -76,14 +79,25 @@ class Meter:
         self.queues: tuple[QueueFigures, ...] = ()
         self.shares: tuple[tuple[str, float], ...] = ()
         """(job, share) of jobs that still have something to run (hook `job_share`)."""
+        self.placed: tuple[str, ...] = ()
+        """Jobs of which a pod got a node or the promise of one."""
+        self.bound: dict[str, int] = {}
+        """Uid -> creation (seconds) of the pods whose bindings leave."""
+        self.short: tuple[tuple[str, int], ...] = ()
+        """(job, pods that it lacks to its minimum) of all jobs with pods; 0 when it has enough."""
 
 
 def _still() -> float:
     return 0.0
 
 
-def collect(meter: Meter, view: View, chains: Chains) -> None:
+def collect(meter: Meter, view: View, chains: Chains, ledger: Ledger) -> None:
     """Take down the figures of all queues and jobs as the session leaves them."""
+    tasks = view.snapshot.tasks
+    rows = [task for committed in ledger.commits for task in committed.tasks]
+    meter.bound = {tasks.uids[row]: int(tasks.created[row]) for row in rows}
+    meter.short = tuple(sorted(_short(view, ledger.undone)))
+    meter.placed = _placed(view)
     queues = view.snapshot.queues
     request = _requests(view)
     meter.queues = tuple(
@@ -98,6 +112,29 @@ def collect(meter: Meter, view: View, chains: Chains) -> None:
         is not None
     ]
     meter.shares = tuple(sorted(shares))
+
+
+def _placed(view: View) -> tuple[str, ...]:
+    tasks, names = view.snapshot.tasks, view.snapshot.jobs.names
+    moved = (view.status != tasks.status) & np.isin(
+        view.status, (Status.ALLOCATED, Status.PIPELINED, Status.BINDING)
+    )
+    return tuple(sorted(names[job] for job in np.unique(tasks.job[moved]).tolist()))
+
+
+def _short(view: View, undone: Mapping[int, Undone]) -> Iterator[tuple[str, int]]:
+    """What gang says of each job: its minimum less the pods that run, and less those that only wait for the others."""
+    jobs, count = view.snapshot.jobs, view.jobs.count
+    held = count[list(READY_STATUS)].sum(axis=0)
+    lacking = held + view.jobs.pending_best_effort < jobs.min_available
+    promised: Counter[int] = Counter()
+    for task, last in undone.items():
+        if view.status[task] == Status.PENDING and last.status is Status.ALLOCATED:
+            promised[int(view.snapshot.tasks.job[task])] += 1
+    present = (count.sum(axis=0) > 0) & (jobs.queue != MISSING)
+    for job in present.nonzero()[0].tolist():
+        lacks = int(jobs.min_available[job]) - int(held[job]) - promised[job] if lacking[job] else 0
+        yield jobs.names[job], lacks
 
 
 def _requests(view: View) -> Int:

@@ -84,7 +84,7 @@ def run(session: Session) -> Decisions:
         meter.acted.append((action.name, meter.clock() - started))
     decisions = close(session.view, session.chains, session.ledger, session.record)
     if meter.collects:
-        collect(meter, session.view, session.chains)
+        collect(meter, session.view, session.chains, session.ledger)
     return decisions
 
 

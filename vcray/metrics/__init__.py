@@ -11,45 +11,28 @@ from collections.abc import Iterable
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from vcray.metrics.volcano import VolcanoMetrics, as_volcano_writes, geometric
+
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 
-def _geometric(low: float, high: float, count: int) -> tuple[float, ...]:
-    """`count` bucket bounds from `low` to `high`, both included, in equal ratios."""
-    step = (high / low) ** (1 / (count - 1))
-    return tuple(low * step**index for index in range(count))
-
-
-class Metrics:
+class Metrics(VolcanoMetrics):
     """All metrics of one control plane."""
 
     def __init__(self) -> None:
         registry = CollectorRegistry()
-        self.registry = registry
-        self.e2e_latency = Histogram(
-            "volcano_e2e_scheduling_latency_milliseconds",
-            "One scheduling round from its snapshot to its last write.",
-            registry=registry,
-            buckets=_geometric(1, 5000, 20),
-        )
-        self.session_latency = Histogram(
-            "volcano_open_session_duration_milliseconds",
-            "Building the snapshot of a round.",
-            registry=registry,
-            buckets=_geometric(1, 5000, 20),
-        )
+        super().__init__(registry)
         self.decide_latency = Histogram(
             "vcray_decide_duration_milliseconds",
             "The pure decision of a round: all actions over the snapshot.",
             registry=registry,
-            buckets=_geometric(0.1, 10000, 20),
+            buckets=geometric(0.1, 10000, 20),
         )
-        self.task_latency = Histogram(
-            "volcano_task_scheduling_latency_milliseconds",
-            "Time of a pod in a stage of scheduling.",
-            ["stage"],
+        self.write_latency = Histogram(
+            "vcray_write_duration_milliseconds",
+            "Carrying out a round: all its bindings, evictions and statuses.",
             registry=registry,
-            buckets=_geometric(1, 2000, 20),
+            buckets=geometric(1, 60000, 20),
         )
         self.rounds = Counter("vcray_rounds", "Scheduling rounds run.", registry=registry)
         self.failed_rounds = Counter(
@@ -79,15 +62,6 @@ class Metrics:
             ["result"],
             registry=registry,
         )
-        self.unscheduled_tasks = Gauge(
-            "volcano_unschedule_task_count",
-            "Pods of a job that could not be scheduled.",
-            ["job_id"],
-            registry=registry,
-        )
-        self.unscheduled_jobs = Gauge(
-            "volcano_unschedule_job_count", "Jobs that could not be scheduled.", registry=registry
-        )
         self.config_problems = Counter(
             "vcray_config_problems",
             "Faults found in a scheduler configuration, by code.",
@@ -108,7 +82,7 @@ class Metrics:
             "Answering one admission review, by webhook.",
             ["webhook"],
             registry=registry,
-            buckets=_geometric(0.1, 1000, 20),
+            buckets=geometric(0.1, 1000, 20),
         )
         self.admission_reviews = Counter(
             "vcray_admission_reviews",
@@ -125,7 +99,7 @@ class Metrics:
 
     def expose(self) -> bytes:
         """The Prometheus text of all metrics."""
-        return generate_latest(self.registry)
+        return as_volcano_writes(generate_latest(self.registry).decode()).encode()
 
 
 def merged(expositions: Iterable[bytes]) -> bytes:
