@@ -16,6 +16,8 @@ from pydantic_core import ErrorDetails
 from vcray.errors import ConfigError, Problem
 
 PREFIX = "VCRAY_"
+UNPREFIXED = frozenset({"multi_scheduler_enable", "scheduler_pod_name", "scheduler_num"})
+"""Settings that Volcano reads from variables of these very names; they are read when ours are not there."""
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -42,6 +44,33 @@ class Settings(BaseModel):
     default_queue: str = Field(
         "default", description="queue of PodGroups that name none; created at start when missing"
     )
+    node_selector: Names = Field(
+        (), description="LABEL:VALUE pairs; only nodes with one of them are used, all when there are none"
+    )
+    agent_scheduler_names: Names = Field(
+        ("agent-scheduler",),
+        description="schedulerName of pods that are placed one by one, without group and queue; empty for none",
+    )
+    agent_scheduler_conf: Path | None = Field(
+        None,
+        description="configuration of that fast path, read at the start; without it predicates, nodeorder",
+    )
+    scheduler_sharding_mode: Literal["none", "soft", "hard"] = Field(
+        "none", description="what NodeShards mean: nothing, preferred nodes, the only nodes"
+    )
+    scheduler_sharding_name: str = Field("volcano", description="NodeShard of the batch scheduler")
+    agent_sharding_name: str = Field("agent-scheduler", description="NodeShard of the agent fast path")
+    gate_removal_worker_num: int = Field(
+        5, description="how many scheduling gates are removed at once; 5 when it is below 1"
+    )
+    scheduling_gates_queue_admission: bool = Field(
+        False, description="remove the gate of queue admission once the queue has room for the pod"
+    )
+    multi_scheduler_enable: bool = Field(
+        False, description="share pods, PodGroups and nodes with further schedulers by their names"
+    )
+    scheduler_pod_name: str = Field("", description="name of this one among them, ending in -N")
+    scheduler_num: str = Field("1", description="how many they are; what is no whole number counts as 1")
     runtime: Literal["local", "ray"] = Field("local", description="what the actors run on: local or ray")
     layout: Literal["small", "standard", "huge"] = Field(
         "standard", description="which actors share a process on Ray: small, standard or huge"
@@ -113,10 +142,13 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Setting
     values: dict[str, object] = {}
     origin: dict[str, str] = {}  # setting -> how the user spelled it
     for name, field in Settings.model_fields.items():
-        text = environment.get(PREFIX + name.upper())
+        spelled = PREFIX + name.upper()
+        if spelled not in environment and name in UNPREFIXED:
+            spelled = name.upper()
+        text = environment.get(spelled)
         if text is not None:
-            values[name] = text.split(",") if field.annotation == Names else text
-            origin[name] = PREFIX + name.upper()
+            values[name] = _listed(text) if field.annotation == Names else text
+            origin[name] = spelled
     for name, value in flags.items():
         if value is not None:
             values[name] = value
@@ -128,6 +160,10 @@ def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Setting
             Problem("VC0502", origin.get(str(each["loc"][0]), str(each["loc"][0])), _sentence(each))
             for each in error.errors()
         ) from error
+
+
+def _listed(text: str) -> list[str]:
+    return text.split(",") if text else []
 
 
 def _sentence(error: ErrorDetails) -> str:
