@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 
-from vcray.errors import ConfigError, Problem, did_you_mean
+from vcray.config.language import unknown_name
+from vcray.errors import ConfigError, Problem
 
 PLUGINS = "vcray.plugins"
 ACTIONS = "vcray.actions"
@@ -48,8 +49,7 @@ class Registry:
         found = self.groups.get(group, {}).get(name)
         if found is None:
             code, kind = ("VC0107", "plugin") if group == PLUGINS else ("VC0105", "action")
-            hint = did_you_mean(name, self.names(group))
-            raise ConfigError(Problem(code, "", f"unknown {kind} '{name}'{hint}"))
+            raise ConfigError(Problem(code, "", unknown_name(kind, name, self.names(group))))
         module = importlib.import_module(found.module)
         base = _base(group)
         if found.attribute:

@@ -8,7 +8,7 @@ import yaml
 
 from tests.cli.cluster_server import write_kubeconfig
 from vcray.api.crds import MODELS
-from vcray.cli.check import checked
+from vcray.cli.check import examined
 from vcray.cli.main import execute
 from vcray.cli.output import plain_table, print_table
 
@@ -20,6 +20,7 @@ tiers:
     enablePreemptable: false
   - name: binpack
     arguments: {binpack.weight: 5}
+  - name: predicates
 """
 HOLDS = """\
 name: one_pod_is_bound
@@ -68,9 +69,9 @@ def test_verbose_check_prints_what_was_read(vcray, conf):
     assert code == 0
     assert out.splitlines()[:4] == [
         "actions: enqueue, allocate",
-        "TIER   PLUGIN    SETTINGS",
-        "0      gang      enablePreemptable: false",
-        "0      binpack   binpack.weight: 5",
+        "TIER   PLUGIN       SETTINGS",
+        "0      gang         enablePreemptable: false",
+        "0      binpack      binpack.weight: 5",
     ]
 
 
@@ -106,11 +107,33 @@ def test_check_answers_as_data(vcray, conf, form, read):
     assert found["problems"] == [
         {
             "code": "VC0107",
-            "where": "tiers[0].plugins[0].name",
+            "where": "tiers[0].plugins[0]",
             "what": "unknown plugin 'gagn'; did you mean 'gang'?",
+            "line": 4,
         }
     ]
     assert found["actions"] == ["enqueue", "allocate"]
+
+
+def test_warnings_are_told_and_fail_only_a_strict_check(vcray, conf):
+    file = conf(GOOD.replace("predicates", "capacity"))
+
+    code, out, err = vcray("check", file)
+    strict, told, _ = vcray("check", "--strict", "-o", "json", file)
+    _, table, _ = vcray("check", "-o", "table", file)
+
+    assert (code, strict, err) == (0, 1, "")
+    assert out.splitlines()[0].startswith("warning VC0115 actions[1]: allocate looks at no selector")
+    assert out.endswith(": no problems found, 1 warning\n")
+    assert [each["line"] for each in json.loads(told)["warnings"]] == [1]
+    assert table.splitlines()[1].split()[:4] == ["warning", "VC0115", "1", "actions[1]"]
+
+
+def test_check_wants_something_to_look_at(vcray):
+    code, _, err = vcray("check")
+
+    assert code == 2
+    assert "name a volcano-scheduler.conf, or a plugin with --plugin" in err
 
 
 @pytest.mark.parametrize("text", ["", "actions: [a", "actions: 3\n", "- 1\n"])
@@ -277,10 +300,10 @@ tiers:
   - name: binpack
     arguments: {binpack.weight: heavy}
 """
-    _, problems = checked(text)
+    problems = examined(text).problems
 
     assert [each.where for each in problems] == [
-        "tiers[0].plugins[0].name",
+        "tiers[0].plugins[0]",
         "tiers[0].plugins[1].arguments.binpack.weight",
     ]
 
@@ -291,14 +314,11 @@ def test_the_version_is_a_flag_too(vcray):
 
 def test_sim_refuses_a_configuration_before_it_runs_and_tells_what_it_skips(tmp_path, capsys):
     refused, skipped = tmp_path / "refused.yaml", tmp_path / "skipped.yaml"
-    refused.write_text("name: refused\nconfig: KP\n")
-    skipped.write_text("name: skipped\nconfig: KT\n")
+    refused.write_text('name: refused\nconfig: {actions: "alocate"}\n')
+    skipped.write_text("name: skipped\nconfig: {actions: allocate, tiers: [{plugins: [{name: nobody}]}]}\n")
 
     assert execute(["sim", str(refused)]) == 2
-    assert (
-        "refused: config.actions[1]: this version of vcray has no action 'preempt' yet"
-        in capsys.readouterr().err
-    )
+    assert "refused: config.actions[0]: unknown action 'alocate'" in capsys.readouterr().err
 
     assert execute(["sim", str(skipped)]) == 0
-    assert "skipped: config.tiers[1].plugins[5].name: unknown plugin" in capsys.readouterr().err
+    assert "skipped: config.tiers[0].plugins[0]: unknown plugin" in capsys.readouterr().err

@@ -71,7 +71,7 @@ def test_a_policy_goes_on_without_unknown_plugins_and_wrong_arguments() -> None:
 
     assert [recipe.plugin.name for recipe in policy.tiers[0]] == ["binpack", "gang"]
     assert [problem.code for problem in policy.problems] == ["VC0107", "VC0108"]
-    assert policy.problems[0].where == "tiers[0].plugins[0].name"
+    assert policy.problems[0].where == "tiers[0].plugins[0]"
 
 
 def test_an_unknown_action_is_refused() -> None:

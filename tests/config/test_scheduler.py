@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from vcray.config.document import line_of, lines
+from vcray.config.language import VOLCANO_ACTIONS, VOLCANO_PLUGINS, unknown_name
 from vcray.config.scheduler import DEFAULT_CONF, FLAGS, HELM_CONF, load_scheduler_config
 from vcray.errors import ConfigError
 
@@ -63,7 +65,7 @@ def test_what_is_skipped_is_told_and_the_rest_stands() -> None:
 
     assert [plugin.name for plugin in config.tiers[0]] == ["gang"]
     assert [str(problem) for problem in config.problems] == [
-        "VC0107 tiers[0].plugins[0].name: unknown plugin 'gagn'; did you mean 'gang'?",
+        "VC0107 tiers[0].plugins[0]: unknown plugin 'gagn'; did you mean 'gang'?",
         "VC0106 tiers[0].plugins[1].enableJobOder: unknown flag 'enableJobOder' "
         "has no effect; did you mean 'enableJobOrder'?",
     ]
@@ -89,10 +91,6 @@ def test_what_is_skipped_is_told_and_the_rest_stands() -> None:
             "VC0102 tiers[0].plugins[0]: must be a mapping with `name`, not a string",
         ),
         (
-            "actions: allocate\ntiers: [{plugins: [{}]}]",
-            "VC0102 tiers[0].plugins[0].name: a plugin needs a name",
-        ),
-        (
             "actions: allocate\ntiers: [{plugins: [{name: gang, enableJobOrder: 'no'}]}]",
             "VC0102 tiers[0].plugins[0].enableJobOrder: must be true or false, not a string",
         ),
@@ -102,8 +100,12 @@ def test_what_is_skipped_is_told_and_the_rest_stands() -> None:
             "move one of them to another tier",
         ),
         (
-            "actions: allocate\nconfigurations: [{arguments: {}}]",
+            "actions: allocate\nconfigurations: [allocate]",
             "VC0102 configurations[0]: must be a mapping with the `name` of an action and its `arguments`",
+        ),
+        (
+            "actions: allocate\nmetrics: {address: {host: a}}",
+            "VC0102 metrics.address: must be a string, not a mapping",
         ),
         ("actions: allocate\nmetrics: fast", "VC0102 metrics: must be a mapping of strings, not a string"),
     ],
@@ -132,6 +134,83 @@ def test_keys_that_nobody_reads_are_told_and_skipped():
         "VC0111 tier: unknown key 'tier' has no effect; did you mean 'tiers'?",
         "VC0111 tiers[0].plugin: unknown key 'plugin' has no effect; did you mean 'plugins'?",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "tiers: [{plugins: [{}]}]",
+            "VC0107 tiers[0].plugins[0]: a plugin without a name has no effect; name it",
+        ),
+        (
+            "tiers: [{plugins: [{name: gang, enableJobOrder: }]}]",
+            "VC0106 tiers[0].plugins[0].enableJobOrder: has no value; the default is kept",
+        ),
+        (
+            "configurations: [{arguments: {}}]",
+            "VC0111 configurations[0]: an entry without the name of an action has no effect; name it",
+        ),
+        (
+            "metrics: {adress: x}",
+            "VC0111 metrics.adress: unknown key 'adress' has no effect; did you mean 'address'?",
+        ),
+    ],
+)
+def test_what_volcano_passes_over_is_told_and_does_not_refuse_the_file(text: str, problem: str) -> None:
+    config = load_scheduler_config(f"actions: allocate\n{text}", ACTIONS, PLUGINS)
+
+    assert [str(each) for each in config.problems] == [problem]
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        (
+            "tiers: [{plugins: [{name: gang}]}, {plugins: [{name: gang}]}]",
+            "VC0112 tiers[1].plugins[0]: plugin 'gang' stands at tiers[0].plugins[0] too: it is asked twice, "
+            "both times with the arguments given here; name it once",
+        ),
+        (
+            "configurations: [{name: allocate}, {name: allocate}]",
+            "VC0112 configurations[1]: action 'allocate' has arguments above already; these have no effect",
+        ),
+        ("tiers: []\ntiers: []", "VC0112 tiers: stands on line 2 and again on line 3; the last one counts"),
+        ("---\nactions: preempt", "VC0112 line 3: only the first YAML document is read"),
+    ],
+)
+def test_what_is_said_twice_is_a_warning(text: str, warning: str) -> None:
+    config = load_scheduler_config(f"actions: allocate\n{text}", ACTIONS, PLUGINS)
+
+    assert (config.problems, config.actions) == ((), ("allocate",))
+    assert [str(each) for each in config.warnings] == [warning]
+
+
+def test_keys_are_text_even_where_yaml_sees_something_else() -> None:
+    config = load_scheduler_config(
+        "actions: allocate\ntiers: [{plugins: [{name: a, arguments: {on: 1, 2: 3}}]}]"
+    )
+
+    assert config.tiers[0][0].arguments == {"on": 1, "2": 3}
+
+
+def test_a_place_has_a_line() -> None:
+    known = lines("actions: allocate\ntiers:\n- plugins:\n  - name: gang\n    enableX: true\n")
+
+    assert [
+        line_of(each, known) for each in ("tiers[0].plugins[0]", "tiers[0].plugins[0].arguments.x", "x")
+    ] == [
+        4,
+        4,
+        None,
+    ]
+
+
+def test_all_actions_and_plugins_of_volcanos_are_known_by_name() -> None:
+    assert (len(VOLCANO_ACTIONS), len(VOLCANO_PLUGINS)) == (8, 24)
+    assert unknown_name("plugin", "numa-aware", []) == (
+        "this version of vcray has no plugin 'numa-aware' yet; leave it out"
+    )
 
 
 def test_an_action_that_is_still_to_come_is_told_so():

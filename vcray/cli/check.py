@@ -1,10 +1,10 @@
-"""`vcray check`: a scheduler configuration, read as the scheduler would read it."""
+"""`vcray check`: a scheduler configuration, read as the scheduler would read it, and users' plugins, held to their laws."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,57 +17,106 @@ if TYPE_CHECKING:
     from vcray.registry import Registry
 
 
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a configuration came to. `config` is None when it would be refused; `lines`: place -> line of the text."""
+
+    config: SchedulerConfig | None
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    lines: dict[str, int] = field(default_factory=dict)
+
+
 @click.command("check")
-@click.argument("conf", type=click.Path(path_type=Path))
+@click.argument("conf", type=click.Path(path_type=Path), required=False)
 @click.option(
     "-v", "--verbose", is_flag=True, help="Also print the actions, tiers and plugins that were read."
 )
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", help="Form of the answer."
+    "-o",
+    "--output",
+    type=click.Choice(["text", "table", "json", "yaml"]),
+    default="text",
+    help="Form of the answer.",
 )
-def command(conf: Path, verbose: bool, output: str) -> int:
+@click.option("--strict", is_flag=True, help="Let warnings fail the check too.")
+@click.option(
+    "--plugins-dir",
+    type=click.Path(path_type=Path),
+    help="Folder with plugins and actions of your own, as for `vcray run`.",
+)
+@click.option(
+    "--plugin",
+    "plugins",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Hold a plugin of your own (a file or a package's folder) to the laws of plugins; may be repeated.",
+)
+def command(
+    conf: Path | None,
+    verbose: bool,
+    output: str,
+    strict: bool,
+    plugins_dir: Path | None,
+    plugins: tuple[Path, ...],
+) -> int:
     """Say what is wrong with a volcano-scheduler.conf, one problem a line; exit code 1 when there is any.
 
     Problems VC0106, VC0107, VC0108 and VC0111 are skipped by `vcray run`, unless it is --strict; the others are refused,
-    and the last good configuration stays in force.
+    and the last good configuration stays in force. Warnings VC0112 to VC0117 tell what is read, but hardly as it was meant.
 
     \b
     Examples:
       vcray check volcano-scheduler.conf
       vcray check -v -o json volcano-scheduler.conf
+      vcray check --plugin mine.py
     """
-    config, problems = checked(_read(conf))
-    if output != "text":
+    if conf is None and not plugins:
+        raise click.UsageError("name a volcano-scheduler.conf, or a plugin with --plugin")
+    breaches = [problem for file in plugins for problem in _breaches(file)]
+    report = Report(None) if conf is None else examined(_read(conf), _registry(plugins_dir))
+    report = replace(report, problems=[*report.problems, *breaches])
+    if output in ("json", "yaml"):
         from vcray.cli.output import print_data
 
-        print_data(_data(config, problems), output, sys.stdout)
+        print_data(_data(report), output, sys.stdout)
     else:
-        for problem in problems:
-            click.echo(problem)
-        if verbose and config is not None:
-            _print_config(config)
-        if not problems:
-            click.echo(f"{conf}: no problems found")
-    return 1 if problems else 0
+        checked_things = [str(each) for each in (conf, *plugins) if each is not None]
+        _print(report, output == "table", verbose, checked_things)
+    return 1 if report.problems or (strict and report.warnings) else 0
 
 
-def checked(text: str) -> tuple[SchedulerConfig | None, list[Problem]]:
-    """The configuration (None when it would be refused) and all its problems."""
+def examined(text: str, registry: Registry | None = None) -> Report:
+    """What is wrong with a configuration, and what is hardly meant."""
+    from vcray.config.document import lines
     from vcray.config.scheduler import load_scheduler_config
     from vcray.core.policy import build_policy
     from vcray.errors import ConfigError
+    from vcray.foresight.lint import lint
     from vcray.registry import ACTIONS, discover
 
-    registry = discover()
+    registry = registry or discover()
     try:
         config = load_scheduler_config(text, registry.names(ACTIONS))
-        return _known(config, registry), list(build_policy(config, registry).problems)
+        policy = build_policy(config, registry)
+        warnings = lint(config, policy)
+        return Report(_known(config, registry), list(policy.problems), warnings, lines(text))
     except ConfigError as error:
         refused = list(error.problems)
     with contextlib.suppress(ConfigError):  # what would be skipped, were the actions right
         config = replace(load_scheduler_config(text), actions=())
         refused += build_policy(config, registry).problems
-    return None, list(dict.fromkeys(refused))
+    return Report(None, list(dict.fromkeys(refused)), [], lines(text))
+
+
+def _registry(plugins_dir: Path | None) -> Registry:
+    from vcray.registry import discover
+
+    return discover()
+
+
+def _breaches(file: Path) -> list[Problem]:
+    return []
 
 
 def _known(config: SchedulerConfig, registry: Registry) -> SchedulerConfig:
@@ -90,6 +139,36 @@ def _read(conf: Path) -> str:
         raise InputError(Problem("VC0503", str(conf), f"cannot be read: {reason}")) from error
 
 
+def _print(report: Report, as_table: bool, verbose: bool, checked_things: list[str]) -> None:
+    from vcray.cli.output import print_table
+
+    if as_table:
+        rows = [
+            [severity, each.code, str(_line(report, each) or ""), each.where, each.what]
+            for severity, found in (("error", report.problems), ("warning", report.warnings))
+            for each in found
+        ]
+        if rows:
+            print_table(["severity", "code", "line", "place", "problem"], rows, sys.stdout)
+    else:
+        for problem in report.problems:
+            click.echo(problem)
+        for problem in report.warnings:
+            click.echo(f"warning {problem}")
+    if verbose and report.config is not None:
+        _print_config(report.config)
+    if not report.problems:
+        count = len(report.warnings)
+        few = f", {count} warning{'s' if count > 1 else ''}" if count else ""
+        click.echo(f"{', '.join(checked_things)}: no problems found{few}")
+
+
+def _line(report: Report, problem: Problem) -> int | None:
+    from vcray.config.document import line_of
+
+    return line_of(problem.where, report.lines)
+
+
 def _print_config(config: SchedulerConfig) -> None:
     from vcray.cli.output import print_table
 
@@ -104,18 +183,24 @@ def _print_config(config: SchedulerConfig) -> None:
         print_table(["tier", "plugin", "settings"], rows, sys.stdout)
 
 
-def _data(config: SchedulerConfig | None, problems: list[Problem]) -> JsonObject:
+def _data(report: Report) -> JsonObject:
+    def told(problem: Problem) -> JsonObject:
+        data: JsonObject = {"code": problem.code, "where": problem.where, "what": problem.what}
+        line = _line(report, problem)
+        return data if line is None else {**data, "line": line}
+
     found: JsonObject = {
-        "valid": not problems,
-        "problems": [{"code": each.code, "where": each.where, "what": each.what} for each in problems],
+        "valid": not report.problems,
+        "problems": [told(each) for each in report.problems],
+        "warnings": [told(each) for each in report.warnings],
     }
-    if config is not None:
-        found["actions"] = list(config.actions)
+    if report.config is not None:
+        found["actions"] = list(report.config.actions)
         found["tiers"] = [
             [
                 {"name": each.name, "flags": dict(each.flags), "arguments": dict(each.arguments)}
                 for each in tier
             ]
-            for tier in config.tiers
+            for tier in report.config.tiers
         ]
     return found

@@ -49,6 +49,8 @@ from vcray.core.hooks import (
     Why,
 )
 from vcray.core.meter import Meter
+from vcray.core.parthooks import COMBINE as PART_COMBINE
+from vcray.core.parthooks import PartChains
 from vcray.core.plugin import HOOKS, Args, Plugin
 from vcray.core.verdicts import Verdicts
 from vcray.core.view import Shape, View
@@ -97,6 +99,7 @@ COMBINE: Mapping[str, tuple[str, str]] = {
     "wakes_at": ("", "min"),
     "open": ("", "all are called"),
     "close": ("", "all are called"),
+    **PART_COMBINE,
 }
 """Hook -> (flag that switches it on, how several answers become one)."""
 
@@ -141,19 +144,21 @@ def build_policy(config: SchedulerConfig, registry: Extensions) -> Policy:
     class that is not well formed raises ConfigError."""
     problems = list(config.problems)
     tiers = []
+    last = {entry.name: entry for tier in config.tiers for entry in tier}
     for position, tier in enumerate(config.tiers):
         recipes = []
         for index, entry in enumerate(tier):
-            where = f"tiers[{position}].plugins[{index}]"
+            where = entry.place or f"tiers[{position}].plugins[{index}]"
             try:
                 plugin = cast(type[Plugin[Args]], registry.load("vcray.plugins", entry.name))
             except ConfigError as error:
                 if any(problem.code != "VC0107" for problem in error.problems):
                     raise
-                problems += [Problem(p.code, f"{where}.name", p.what) for p in error.problems]
+                problems += [Problem(p.code, where, p.what) for p in error.problems]
                 continue
             flags = {flag: entry.enabled(flag) for flag in plugin.flags}
-            args, wrong = plugin.args_model.read({**entry.arguments, **flags}, f"{where}.arguments")
+            given = last[entry.name].arguments  # of two entries of one name both go by the last one's
+            args, wrong = plugin.args_model.read({**given, **flags}, f"{where}.arguments")
             problems += wrong
             problems += [
                 Problem("VC0106", f"{where}.{flag}", what)
@@ -240,6 +245,7 @@ class Chains:
         self._pipelined = self._tiers(JobPipelined, "enableJobPipelined")
         self._enqueueable = self._tiers(JobEnqueueable, "enableJobEnqueued")
         self._starving = self._tiers(JobStarving, "enableJobStarving")
+        self.parts = PartChains(self.plugins)
         self._meter = meter = Meter() if meter is None else meter
         for plugin, _ in flat:
             started = meter.clock()

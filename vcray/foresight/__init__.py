@@ -1,1 +1,2 @@
-"""Pure callers of decide(): so far the recovery of gangs that were bound in part."""
+"""What can be told before it happens: gangs that must be made whole (`recovery`), configurations that cannot do what they
+seem to say (`lint`)."""

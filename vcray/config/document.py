@@ -1,0 +1,79 @@
+"""A YAML text as plain values, with what YAML itself passes over: keys given twice, documents after the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import yaml
+from pydantic import JsonValue
+
+Document: TypeAlias = dict[str, JsonValue]
+
+
+class _Loader(yaml.SafeLoader):
+    """Keys are text as written, whatever YAML takes them for."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[str, JsonValue]:  # type: ignore[override]
+        self.flatten_mapping(node)
+        return {str(key.value): self.construct_object(value, deep=deep) for key, value in node.value}
+
+
+def parse(text: str) -> tuple[JsonValue, list[tuple[str, str]]]:
+    """The first document, and (place, sentence) of each thing passed over. Raises yaml.YAMLError."""
+    nodes = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
+    if not nodes or nodes[0] is None:
+        return None, []
+    loader = _Loader("")
+    try:
+        document: JsonValue = loader.construct_document(nodes[0])
+    finally:
+        loader.dispose()
+    faults = list(_repeated(nodes[0], ""))
+    if len(nodes) > 1:
+        faults.append((f"line {nodes[1].start_mark.line + 1}", "only the first YAML document is read"))
+    return document, faults
+
+
+def lines(text: str) -> dict[str, int]:
+    """Place -> the line where it stands, from 1, such as `tiers[0].plugins[2].name`. Empty for a text that is not YAML."""
+    try:
+        nodes = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
+    except yaml.YAMLError:
+        return {}
+    return dict(_places(nodes[0], "")) if nodes and nodes[0] is not None else {}
+
+
+def line_of(place: str, known: dict[str, int]) -> int | None:
+    """The line of a place, or of the nearest thing around it."""
+    while place and place not in known:
+        place = place[: max(place.rfind("."), place.rfind("["), 0)]
+    return known.get(place)
+
+
+def _repeated(node: yaml.Node, place: str) -> Iterator[tuple[str, str]]:
+    if isinstance(node, yaml.MappingNode):
+        seen: dict[str, int] = {}
+        for key, value in node.value:
+            name = str(key.value)
+            where = f"{place}.{name}" if place else name
+            line = key.start_mark.line + 1
+            if name in seen:
+                yield where, f"stands on line {seen[name]} and again on line {line}; the last one counts"
+            seen[name] = line
+            yield from _repeated(value, where)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            yield from _repeated(item, f"{place}[{index}]")
+
+
+def _places(node: yaml.Node, place: str) -> Iterator[tuple[str, int]]:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            where = f"{place}.{key.value}" if place else str(key.value)
+            yield where, key.start_mark.line + 1
+            yield from _places(value, where)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            yield f"{place}[{index}]", item.start_mark.line + 1
+            yield from _places(item, f"{place}[{index}]")

@@ -1,0 +1,213 @@
+"""What a configuration seems to say and cannot do: each rule is one function, its sentences are warnings.
+
+A file that any of these rules faults is read as it stands; only `vcray check` speaks. `docs/configuration.md` lists the rules
+by name, and a test keeps the two equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from vcray.config.language import METRICS_TYPES, ON_BY_DEFAULT
+from vcray.config.scheduler import SchedulerConfig
+from vcray.core.policy import Policy
+from vcray.errors import Problem
+from vcray.foresight.claiming import CLAIM_RULES
+from vcray.foresight.configured import Configured, hooks_of
+
+HIERARCHICAL = ("drf", "capacity", "nodegroup")
+"""Plugins that read enableHierarchy."""
+
+UNREAD: Mapping[tuple[str, str], str] = {
+    ("predicates", "predicate.DynamicResourceAllocationEnable"): (
+        "is read by no version of Volcano: claims of devices are looked at where the cluster serves them"
+    ),
+    ("rescheduling", "thresholdPriorityClassName"): "is read by no version of Volcano",
+    ("rescheduling", "nodeFit"): "is read by no version of Volcano",
+}
+"""(plugin, argument) that a file may well hold and that Volcano passes over in silence."""
+
+METRICS_READERS = ("usage", "rescheduling")
+ARGUMENTS_READ_BY = {"allocate": ("gangpreempt", "gangreclaim")}
+"""Action -> other actions that read its arguments."""
+
+
+def lint(config: SchedulerConfig, policy: Policy) -> list[Problem]:
+    """All warnings about a configuration, in order of the rules; `policy` is what it came to."""
+    configured = Configured(config, policy)
+    found = [problem for rule in RULES.values() for problem in rule(configured)]
+    return list(dict.fromkeys([*config.warnings, *found]))
+
+
+# ---- what has no effect ----
+
+
+def flag_without_effect(of: Configured) -> Iterator[Problem]:
+    """A flag that is turned from its default on a plugin that has none of the hooks that it switches."""
+    for entry in of.entries:
+        for flag, value in entry.config.flags.items():
+            if value is (flag in ON_BY_DEFAULT):
+                continue
+            hooks = list(hooks_of(flag))
+            if flag == "enableHierarchy":
+                idle = entry.name not in HIERARCHICAL
+            else:
+                idle = not any(callable(getattr(entry.plugin, hook, None)) for hook in hooks)
+            if idle and entry.plugin.__module__.startswith("vcray.plugins."):
+                what = f"{entry.name} has nothing that this flag could switch"
+                yield Problem("VC0113", f"{entry.place}.{flag}", what)
+
+
+def argument_without_effect(of: Configured) -> Iterator[Problem]:
+    """An argument that Volcano declares or documents and never reads."""
+    for entry in of.entries:
+        for key in entry.config.arguments:
+            why = UNREAD.get((entry.name, key))
+            if why is not None:
+                yield Problem("VC0113", f"{entry.place}.arguments.{key}", f"{why}; delete it")
+
+
+def arguments_of_no_action(of: Configured) -> Iterator[Problem]:
+    """`configurations` for an action that the list does not name."""
+    for name in of.config.configurations:
+        if name not in of.actions and not of.configured(*ARGUMENTS_READ_BY.get(name, ())):
+            what = f"`actions` does not name '{name}', so these arguments have no effect"
+            yield Problem("VC0113", f"configurations[{name}]", what)
+
+
+def metrics_that_nobody_reads(of: Configured) -> Iterator[Problem]:
+    """A section `metrics` without a plugin that reads node load, or such a plugin without a source."""
+    reader = of.first(*METRICS_READERS)
+    kind = of.config.metrics.get("type", "")
+    if of.config.metrics and reader is None:
+        yield Problem(
+            "VC0113", "metrics", "no plugin reads the load of nodes; only usage and rescheduling do"
+        )
+    elif reader is not None and not of.config.metrics:
+        what = f"{reader.name} sees no load of nodes: the section `metrics` names no source"
+        yield Problem("VC0115", reader.place, what)
+    elif of.config.metrics and kind not in METRICS_TYPES:
+        yield Problem("VC0113", "metrics.type", f"must be one of {', '.join(METRICS_TYPES)}, not '{kind}'")
+
+
+# ---- what works against each other ----
+
+
+def packing_and_spreading(of: Configured) -> Iterator[Problem]:
+    """Scores that want nodes full beside scores that want them empty."""
+    binpack, nodeorder = of.first("binpack"), of.first("nodeorder")
+    packs = binpack.number("binpack.weight") if binpack and binpack.offers("node_score") else 0
+    scored = nodeorder is not None and nodeorder.offers("node_score")
+    least = nodeorder.number("leastrequested.weight") if nodeorder and scored else 0
+    most = nodeorder.number("mostrequested.weight") if nodeorder and scored else 0
+    if binpack and packs > 0 and least > 0:
+        what = (
+            f"binpack (weight {packs:g}) fills nodes up while leastrequested.weight {least:g} of nodeorder empties them; "
+            "set one of them to 0"
+        )
+        yield Problem("VC0114", binpack.place, what)
+    if binpack and packs < 0 and most > 0:
+        what = f"binpack (weight {packs:g}) empties nodes while mostrequested.weight {most:g} of nodeorder fills them up"
+        yield Problem("VC0114", binpack.place, what)
+    if nodeorder and least > 0 and most > 0:
+        what = f"leastrequested.weight {least:g} and mostrequested.weight {most:g} cancel each other; set one of them to 0"
+        yield Problem("VC0114", f"{nodeorder.place}.arguments", what)
+
+
+def load_and_packing(of: Configured) -> Iterator[Problem]:
+    """usage prefers idle nodes, binpack full ones."""
+    binpack, usage = of.first("binpack"), of.first("usage")
+    if binpack and usage and binpack.number("binpack.weight") > 0 and usage.offers("node_score"):
+        what = "usage prefers nodes with little load, binpack full ones; drop binpack, or set enableNodeOrder: false here"
+        yield Problem("VC0114", usage.place, what)
+
+
+def two_shares(of: Configured) -> Iterator[Problem]:
+    """proportion and capacity both share out the cluster, by different rules."""
+    proportion, capacity = of.first("proportion"), of.first("capacity")
+    if proportion and capacity:
+        later = max(proportion, capacity, key=lambda entry: of.entries.index(entry))
+        what = "proportion and capacity both share out the cluster; a queue gets the lesser of two shares; keep one of them"
+        yield Problem("VC0114", later.place, what)
+
+
+# ---- what needs something else ----
+
+
+def placing_without_predicates(of: Configured) -> Iterator[Problem]:
+    """Nothing keeps pods off cordoned or tainted nodes."""
+    for action in of.configured("allocate", "backfill")[:1]:
+        if not of.offering("node_static"):
+            what = (
+                f"{action} looks at no selector, taint or cordon: no plugin filters nodes; add predicates "
+                "(with enablePredicate)"
+            )
+            yield Problem("VC0115", of.place_of(action), what)
+
+
+def nothing_places(of: Configured) -> Iterator[Problem]:
+    """Without allocate, pods that request something never get a node."""
+    if "allocate" not in of.actions:
+        what = "no action gives nodes to pods that request anything; add allocate"
+        yield Problem("VC0115", "actions", what)
+
+
+def admission_without_enqueue(of: Configured) -> Iterator[Problem]:
+    """Plugins whose only say is about admission, where nothing is asked to admit."""
+    if "enqueue" in of.actions:
+        return
+    for name in ("overcommit", "resourcequota"):
+        entry = of.first(name)
+        if entry is not None:
+            what = f"{name} is asked by the action enqueue alone, which `actions` does not name"
+            yield Problem("VC0115", entry.place, what)
+
+
+def order_of_actions(of: Configured) -> Iterator[Problem]:
+    """enqueue behind the actions that it lets groups in for."""
+    if "enqueue" not in of.actions:
+        return
+    at = of.actions.index("enqueue")
+    before = [name for name in of.actions[:at] if name not in ("shuffle", "enqueue")]
+    if before:
+        what = f"enqueue comes after {before[-1]}: a group that is let in waits for the next round; put enqueue first"
+        yield Problem("VC0117", of.place_of("enqueue"), what)
+
+
+def patience_behind_refusal(of: Configured) -> Iterator[Problem]:
+    """sla lets a group in that waited long enough, unless a plugin of its tier or of an earlier one refuses."""
+    sla = of.first("sla")
+    if sla is None or not sla.offers("job_enqueueable") or "enqueue" not in of.actions:
+        return
+    refusing = [
+        entry
+        for entry in of.offering("job_enqueueable")
+        if entry.tier <= sla.tier and entry.name not in ("sla", "extender")
+    ]
+    if refusing:
+        what = (
+            f"a refusal of {refusing[0].name}, in this tier or before it, beats sla's waiting time; "
+            "put sla into an earlier tier"
+        )
+        yield Problem("VC0117", sla.place, what)
+
+
+RULES: Mapping[str, Callable[[Configured], Iterator[Problem]]] = {
+    rule.__name__.replace("_", "-"): rule
+    for rule in (
+        flag_without_effect,
+        argument_without_effect,
+        arguments_of_no_action,
+        metrics_that_nobody_reads,
+        packing_and_spreading,
+        load_and_packing,
+        two_shares,
+        placing_without_predicates,
+        nothing_places,
+        admission_without_enqueue,
+        order_of_actions,
+        patience_behind_refusal,
+        *CLAIM_RULES,
+    )
+}
+"""Name -> rule, in the order of what `vcray check` says."""
