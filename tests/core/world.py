@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from vcray.core.details import NO_DETAILS, Details
 from vcray.core.snapshot import Snapshot, tie_ranks
 from vcray.core.space import ResourceSpace
 from vcray.core.tables import (
     MISSING,
+    Closeness,
     GroupStatus,
     HostPort,
     JobTable,
@@ -22,6 +24,7 @@ from vcray.core.tables import (
     QueueTable,
     ShapeSpec,
     Status,
+    SubGroupPolicy,
     Taint,
     TaskTable,
 )
@@ -90,6 +93,8 @@ class Job:
     roles: dict[str, int] = field(default_factory=dict)
     status: GroupStatus | None = None
     notes: dict[str, str] = field(default_factory=dict)
+    closeness: Closeness | None = None
+    subgroups: tuple[SubGroupPolicy, ...] = ()
 
 
 @dataclass
@@ -114,6 +119,7 @@ def snapshot(
     preferred_terms: tuple[PodTerm, ...] = (),
     generation: int = 1,
     seed: int = 7,
+    details: Details = NO_DETAILS,
 ) -> Snapshot:
     """All tables; pods on nodes are added to the node sums."""
     space = ResourceSpace.of(["nvidia.com/gpu"])
@@ -140,6 +146,7 @@ def snapshot(
         queues=_queues(queues, space),
         pod_facts=tuple(dict.fromkeys([PodFacts(), *(pod.facts for pod, _ in pods)])),
         label_sets=tuple(dict.fromkeys(tuple(sorted(pod.labels.items())) for pod, _ in pods)) or ((),),
+        details=details,
     )
 
 
@@ -276,6 +283,8 @@ def _jobs(
         resource_version=tuple("1" for _ in jobs),
         requested_gated=np.zeros((len(space), len(jobs)), dtype=np.int64),
         notes=tuple(tuple(sorted(job.notes.items())) for job in jobs),
+        closeness=tuple(job.closeness for job in jobs),
+        subgroups=tuple(job.subgroups for job in jobs),
     )
 
 

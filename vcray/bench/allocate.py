@@ -219,6 +219,8 @@ def _jobs(
         resource_version=("1",) * count,
         requested_gated=np.zeros_like(resources),
         notes=((),) * count,
+        closeness=(None,) * count,
+        subgroups=((),) * count,
     )
 
 

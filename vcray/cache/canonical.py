@@ -67,6 +67,7 @@ class _Writer:
             shape.images,
             shape.containers,
             shape.hold,
+            repr((shape.asks, shape.pinned)),
             shape.notes,
         ]
 
@@ -172,6 +173,7 @@ class _Writer:
                 jobs.resource_version[row],
                 self._amounts(jobs.requested_gated, row),
                 jobs.notes[row],
+                repr((jobs.closeness[row], jobs.subgroups[row])),
             ]
             for row in sorted(range(len(jobs)), key=jobs.names.__getitem__)
         ]

@@ -101,6 +101,8 @@ class JobColumns:
             resource_version=tuple(group.resource_version for group in self.groups),
             requested_gated=_fixed(gated),
             notes=tuple(group.notes for group in self.groups),
+            closeness=tuple(group.closeness for group in self.groups),
+            subgroups=tuple(group.subgroups for group in self.groups),
         )
 
 

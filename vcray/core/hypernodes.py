@@ -75,12 +75,12 @@ class HyperNodes:
         closed: dict[tuple[int, ...], tuple[int, ...]] = {}
         numbers: dict[tuple[int, ...], int] = {}
         for held in {(): None, **dict.fromkeys(holders)}:
-            inside: dict[int, None] = {self.top: None}
+            reached: dict[int, None] = {self.top: None}
             for row in held:
-                while row not in inside:
-                    inside[row] = None
+                while row not in reached:
+                    reached[row] = None
                     row = self.parent[row]
-            closed[held] = tuple(sorted(inside))
+            closed[held] = tuple(sorted(reached))
         for holding in sorted(set(closed.values())):
             numbers[holding] = len(numbers)
         self.holders: list[tuple[int, ...]] = list(numbers)

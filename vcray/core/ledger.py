@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vcray.core.arrays import Int, Int32
+from vcray.core.hyperuse import HyperUse
 from vcray.core.openview import NodeMatrix
 from vcray.core.reserve import Reservations, Undo
 from vcray.core.tables import MISSING, STATUSES, PodTerm, Status
@@ -40,6 +41,8 @@ class Entry(NamedTuple):
     nodes: tuple[int, ...]
     before: tuple[int, ...] = ()
     undo: Undo | None = None
+    reason: str = ""
+    """Which action evicted: on the eviction, and on the promise of the room that it makes."""
 
 
 class Undone(NamedTuple):
@@ -86,9 +89,10 @@ class Ledger:
         self.view = view
         self.matrix = matrix
         self.reservations = Reservations(view)
+        view.hyperuse = HyperUse(view, self)
         self.freed = 0
         """Grows whenever something that was held may be free again: nodes that refused a task may take it now."""
-        self.node: list[int] = view.snapshot.tasks.node.tolist()
+        self.node = view.node
         self.entries: list[Entry] = []
         self.undone: dict[int, Undone] = {}
         self.commits: list[Committed] = []
@@ -116,11 +120,23 @@ class Ledger:
         Tasks of a shape that reserves come one at a time."""
         return self._take(Kind.PLACE, job, shape, tasks, nodes)
 
-    def pipeline(self, job: int, shape: Shape, tasks: Sequence[int], nodes: Sequence[int]) -> str:
-        """Promise nodes to pending tasks: room that is being freed there. Answers as `place`."""
-        return self._take(Kind.PIPELINE, job, shape, tasks, nodes)
+    def pipeline(
+        self, job: int, shape: Shape, tasks: Sequence[int], nodes: Sequence[int], reason: str = ""
+    ) -> str:
+        """Promise nodes to pending tasks: room that is being freed there. Answers as `place`.
 
-    def _take(self, kind: Kind, job: int, shape: Shape, tasks: Sequence[int], nodes: Sequence[int]) -> str:
+        `reason`: the action that evicted for them; their pods then say which node is nominated."""
+        return self._take(Kind.PIPELINE, job, shape, tasks, nodes, reason)
+
+    def _take(
+        self,
+        kind: Kind,
+        job: int,
+        shape: Shape,
+        tasks: Sequence[int],
+        nodes: Sequence[int],
+        reason: str = "",
+    ) -> str:
         undo: Undo | None = None
         if self.reservations.of(shape):
             if len(tasks) != 1:
@@ -129,7 +145,7 @@ class Ledger:
             if isinstance(taken, str):
                 return taken or "refused"
             undo = taken
-        self._enter(Entry(kind, job, shape.row, tuple(tasks), tuple(nodes), undo=undo))
+        self._enter(Entry(kind, job, shape.row, tuple(tasks), tuple(nodes), undo=undo, reason=reason))
         return ""
 
     def withdraw(self, task: int) -> None:
@@ -140,15 +156,17 @@ class Ledger:
         self.freed += 1
         self._enter(Entry(Kind.WITHDRAW, job, shape, (task,), (node,), undo=undo))
 
-    def evict(self, task: int) -> None:
-        """Start to free what a task on a node holds: -> Releasing. `used` stays, `requested` and counters fall."""
+    def evict(self, task: int, reason: str = "") -> None:
+        """Start to free what a task on a node holds: -> Releasing. `used` stays, `requested` and counters fall.
+
+        `reason`: the action that wants it; evictions that are not rolled back become decisions."""
         table = self.view.snapshot.tasks
         before = (int(self.view.status[task]),)
         self.frees = True
         job, shape = int(table.job[task]), int(table.shape[task])
         undo = self.reservations.free(self.view.shapes[shape], task, self.node[task])
         self.freed += 1
-        self._enter(Entry(Kind.EVICT, job, shape, (task,), (self.node[task],), before, undo))
+        self._enter(Entry(Kind.EVICT, job, shape, (task,), (self.node[task],), before, undo, reason))
 
     def checkpoint(self) -> int:
         """A mark to roll back to."""
@@ -168,6 +186,30 @@ class Ledger:
                 self.undone.update(
                     (task, Undone(status, node)) for task, node in zip(entry.tasks, entry.nodes, strict=True)
                 )
+
+    def keep(self, mark: int) -> None:
+        """What was done above a mark stays: what its tasks had held before counts no more."""
+        for entry in self.entries[mark:]:
+            for task in entry.tasks:
+                self.undone.pop(task, None)
+
+    def evicted_since(self, mark: int) -> list[int]:
+        """Tasks evicted above a mark, in order."""
+        return [entry.tasks[0] for entry in self.entries[mark:] if entry.kind is Kind.EVICT]
+
+    def evictions(self) -> list[tuple[int, str]]:
+        """Evicted tasks and why, in order."""
+        return [(entry.tasks[0], entry.reason) for entry in self.entries if entry.kind is Kind.EVICT]
+
+    def nominations(self) -> dict[int, int]:
+        """Promised tasks for which something was evicted -> node row."""
+        return {
+            task: node
+            for entry in self.entries
+            if entry.kind is Kind.PIPELINE and entry.reason
+            for task, node in zip(entry.tasks, entry.nodes, strict=True)
+            if self.view.status[task] == Status.PIPELINED
+        }
 
     def commit(self, job: int, tasks: Sequence[int]) -> None:
         """Let allocated tasks of a job go: Allocated -> Binding. They leave together and are not undone any more."""

@@ -15,9 +15,11 @@ from typing import overload
 import numpy as np
 
 from vcray.core.arrays import Int, Int32
+from vcray.core.hypernodes import hypernodes_of
 from vcray.core.queuetree import QueueTree, queue_tree
 from vcray.core.snapshot import Snapshot
 from vcray.core.space import CPU, MEMORY, PODS, ResourceSpace
+from vcray.core.subjobs import find_subjobs
 from vcray.core.tables import ALLOCATED_STATUS, MISSING, STATUSES, HostPort, NodeTable, ShapeSpec, Status
 from vcray.core.view import LiveJobs, LiveNodes, LiveQueues, Shape, View
 
@@ -234,6 +236,8 @@ def open_view(snapshot: Snapshot) -> tuple[View, NodeMatrix]:
     )
     jobs = _live_jobs(snapshot, shapes)
     tree = queue_tree(snapshot.queues)
+    tasks_of_job = Groups(snapshot.tasks.job, len(snapshot.jobs))
+    hypernodes = hypernodes_of(snapshot.details.hypernodes, nodes.names)
     view = View(
         snapshot=snapshot,
         space=space,
@@ -244,8 +248,11 @@ def open_view(snapshot: Snapshot) -> tuple[View, NodeMatrix]:
         queues=_live_queues(snapshot, jobs, tree),
         tree=tree,
         jobs_of_queue=Groups(snapshot.jobs.queue, len(snapshot.queues)),
-        tasks_of_job=Groups(snapshot.tasks.job, len(snapshot.jobs)),
+        tasks_of_job=tasks_of_job,
         status=snapshot.tasks.status.copy(),
         session=session_id(snapshot),
+        hypernodes=hypernodes,
+        subjobs=find_subjobs(snapshot, hypernodes, tasks_of_job.__getitem__),
+        node=snapshot.tasks.node.tolist(),
     )
     return view, matrix

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from vcray.core.arrays import Bool, FloatLike, Int, Int8, Int32, IntLike
+from vcray.core.hypernodes import HyperNodes
 from vcray.core.queuetree import QueueTree
 from vcray.core.snapshot import Snapshot
 from vcray.core.space import ResourceSpace
+from vcray.core.subjobs import SubJobs
 from vcray.core.tables import ShapeSpec
+
+if TYPE_CHECKING:
+    from vcray.core.hyperuse import HyperUse
 
 
 @dataclass(slots=True, eq=False)
@@ -134,3 +139,11 @@ class View:
     """(P,) live task status."""
     session: str
     """Identity of this round, written as transitionID: derived from the generation, not from dice."""
+    hypernodes: HyperNodes
+    """The nodes' place in the network."""
+    subjobs: SubJobs
+    """Parts of the jobs that have a topology or sub-groups."""
+    node: list[int]
+    """Live node row of each task, MISSING for none."""
+    hyperuse: HyperUse = field(init=False)
+    """What is requested inside each HyperNode; there once the ledger is."""
