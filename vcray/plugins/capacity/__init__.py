@@ -1,0 +1,178 @@
+"""Volcano's `capacity`: each queue states what it deserves, what it is sure of and what it may hold at most.
+
+A queue takes pods while it stays within what it may hold (its real capability), and lends what it does not use: others may go
+above what they deserve until it is claimed back. With `enableHierarchy` queues form a tree by `spec.parent`; a charge
+goes to all queues above, each of which has limits of its own (`limits`). Queues that hold the smaller part of what they
+deserve go first (`ordering`); `reclaiming` says who may be taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pydantic import Field
+
+from vcray.core.arrays import Bool, Int
+from vcray.core.hooks import Answer, Vote
+from vcray.core.meter import UNLIMITED, Figures
+from vcray.core.plugin import Args, Plugin
+from vcray.core.queuesums import (
+    elastic_by_queue,
+    inqueue_by_queue,
+    newly_held,
+    open_queues,
+    quota_message,
+    short_of,
+)
+from vcray.core.tables import MISSING
+from vcray.core.victims import Candidates, Claim, ClaimKind
+from vcray.core.view import Shape, View
+from vcray.plugins.capacity.limits import flat_limits, tree_limits
+from vcray.plugins.capacity.ordering import Ordering, Shares
+from vcray.plugins.capacity.reclaiming import Asking, Reclaiming
+
+
+class CapacityArgs(Args):
+    """`level`: up to which distance queues above are looked at when pods are taken back; below 0 counts as 0.
+
+    `hierarchy` is the flag of the plugin's entry."""
+
+    level: int = Field(0, alias="ancestorReclaimLevel")
+    hierarchy: bool = Field(False, alias="enableHierarchy")
+
+
+class Capacity(Plugin[CapacityArgs]):
+    """Stated shares of queues, flat or as a tree.
+
+    Session state by queue row: `levels_`, the queues that a charge of the queue is held against with what they may hold;
+    `closed_`, why a queue takes nothing (empty: it does); `inqueue_` and `elastic_`, of whole subtrees in a tree."""
+
+    args_model = CapacityArgs
+    flags = ("enableHierarchy",)
+    vetoes = True
+
+    def open(self, view: View) -> None:
+        """Work out limits; fixed for the session."""
+        tree = self.args.hierarchy
+        level = max(self.args.level, 0) if tree else 0
+        self.limits_ = tree_limits(view) if tree else flat_limits(view)
+        self.paths_ = view.tree.paths if tree else [(queue,) for queue in range(len(view.snapshot.queues))]
+        self.real_: list[list[int]] = self.limits_.real.T.tolist()
+        held = view.queues.subtree_list if tree else view.queues.claimed_list
+        self.held_ = held
+        bounded = [any(amount < UNLIMITED for amount in real) for real in self.real_]
+        self.levels_ = [
+            [(held[at], self.real_[at]) for at in reversed(path) if bounded[at]] for path in self.paths_
+        ]
+        self.open_ = open_queues(view.snapshot.queues)
+        self.misplaced_ = [_misplaced(view, queue) if tree else "" for queue in range(len(self.paths_))]
+        self.takes_ = [is_open and not why for is_open, why in zip(self.open_, self.misplaced_, strict=True)]
+        self.inqueue_ = self._rolled(inqueue_by_queue(view))
+        self.elastic_ = self._rolled(elastic_by_queue(view))
+        self.shares_ = Shares(held, self.limits_)
+        self.ordering_ = Ordering(view, self.shares_, tree)
+        self.reclaiming_ = Reclaiming(view, held, self.limits_, level)
+        self.asking_ = Asking(held, self.limits_, level)
+
+    def _rolled(self, own: Int) -> list[list[int]]:
+        """(Q, R) sums of each queue and, in a tree, of all below it."""
+        sums = np.zeros((own.shape[1], own.shape[0]), dtype=np.int64)
+        for amounts, path in zip(own.T, self.paths_, strict=True):
+            sums[list(path)] += amounts
+        rolled: list[list[int]] = sums.tolist()
+        return rolled
+
+    # ---- order and allocation ----
+
+    def queue_order(self, view: View, queue: int) -> Sequence[float]:
+        """Priority, higher first; in a tree leaves first; then the share, level by level."""
+        return self.ordering_.key(queue)
+
+    def queue_allows(self, view: View, queue: int, shape: Shape, count: int) -> int:
+        """How many keep the queue, and all above it, within what they may hold of the resources requested."""
+        if not self.takes_[queue]:
+            return 0
+        for held, real in self.levels_[queue]:
+            for row in shape.nonzero_but_pods:
+                room = (real[row] - held[row]) // shape.req[row]
+                if room < count:
+                    count = room
+        return max(count, 0)
+
+    # ---- admission ----
+
+    def job_enqueueable(self, view: View, job: int) -> Answer:
+        """Does the minimum fit what the queue, and all above it, may hold beside what they hold and have let in?"""
+        queue = int(view.snapshot.jobs.queue[job])
+        if queue == MISSING or not self.open_[queue]:
+            return Answer(Vote.REJECT)
+        if self.misplaced_[queue]:
+            return Answer(Vote.REJECT, self.misplaced_[queue])
+        if not view.snapshot.jobs.min_resources_set[job]:
+            return Answer(Vote.PERMIT)
+        for at in reversed(self.paths_[queue]):
+            short = short_of(view, job, self.held_[at], self.inqueue_[at], self.elastic_[at], self.real_[at])
+            if short:
+                return Answer(Vote.REJECT, quota_message(short))
+        return Answer(Vote.PERMIT)
+
+    def job_enqueued(self, view: View, job: int) -> None:
+        """The group's minimum, without what its gated pods ask, is held from now on, at every level."""
+        held = newly_held(view, job).tolist()
+        for at in self.paths_[int(view.snapshot.jobs.queue[job])]:
+            self.inqueue_[at] = [a + b for a, b in zip(self.inqueue_[at], held, strict=True)]
+
+    # ---- taking back ----
+
+    def queue_preemptive(self, view: View, queue: int, request: Int) -> bool:
+        """Within what it may hold, and within what it deserves of one resource requested at least."""
+        return self.takes_[queue] and self.asking_.allowed(view, queue, request)
+
+    def reclaimable(self, view: View, claim: Claim, candidates: Candidates) -> Bool | None:
+        """Who is not protected by a guarantee and holds what their queue does not deserve."""
+        if claim.queue == MISSING or self.misplaced_[claim.queue]:
+            return np.zeros(len(candidates), dtype=bool)
+        return self.reclaiming_.takeable(claim, candidates, related=True)
+
+    def evictable(self, view: View, claim: Claim, candidates: Candidates) -> Bool | None:
+        """As `reclaimable` for whole gangs of other queues, by their own queue alone; anybody of the same queue."""
+        if claim.kind is not ClaimKind.GANG_RECLAIM:
+            return np.ones(len(candidates), dtype=bool)
+        if claim.queue == MISSING or self.misplaced_[claim.queue]:
+            return np.zeros(len(candidates), dtype=bool)
+        return Reclaiming(view, self.held_, self.limits_, 0).takeable(claim, candidates, related=False)
+
+    def victim_order(self, view: View, claimant: int, queue: int) -> Sequence[float]:
+        """In a tree victims near the claimant's queue go first: those whose common queue above is deeper."""
+        if not self.args.hierarchy or claimant == MISSING or queue == MISSING:
+            return ()
+        common = 0
+        for mine, theirs in zip(self.paths_[claimant], self.paths_[queue], strict=False):
+            if mine != theirs:
+                break
+            common += 1
+        return (-float(common),)
+
+    # ---- metrics ----
+
+    def queue_figures(self, view: View, queue: int) -> Figures:
+        """All that is known of a queue, for metrics."""
+        limits, share = self.limits_, self.shares_.of(queue)
+        return Figures(
+            inqueue=np.array(self.inqueue_[queue], dtype=np.int64),
+            deserved=limits.deserved[:, queue],
+            capacity=limits.capability[:, queue],
+            real_capacity=limits.real[:, queue],
+            share=share,
+            overused=share > 1,
+        )
+
+
+def _misplaced(view: View, queue: int) -> str:
+    """Why a queue of a tree takes no groups, whatever its state; empty when it does."""
+    tree = view.tree
+    why = tree.faults[queue]
+    if not why and not tree.leaf[queue]:
+        why = "only queues without queues below them do"
+    return f"queue {view.snapshot.queues.names[queue]} takes no groups: {why}" if why else ""
