@@ -147,18 +147,21 @@ class Class:
             mask = accepts(view, rows, shape)
             if mask is not None:
                 ok = ok & mask
+        return np.where(ok, self.score_keys(rows), NONE)
+
+    def score_keys(self, rows: ManyRows) -> Int:
+        """(k,) keys of the rows by score alone, wherever the pod may go."""
         total: object = None
         for score in self.chains.scorers:
-            part = score(view, rows, shape)
+            part = score(self.view, rows, self.shape)
             if part is not None:
                 total = part if total is None else total + part  # type: ignore[operator]
         if total is None:
-            keys = rows.take(self.tie)
-        else:
-            steps = np.rint(np.asarray(total) * float(UNIT))
-            steps = np.minimum(np.maximum(steps, -LIMIT), LIMIT)
-            keys = (steps.astype(np.int64) << STEP) | rows.take(self.tie)
-        return np.where(ok, keys, NONE)
+            return rows.take(self.tie)
+        steps = np.rint(np.asarray(total) * float(UNIT))
+        steps = np.minimum(np.maximum(steps, -LIMIT), LIMIT)
+        keys: Int = (steps.astype(np.int64) << STEP) | rows.take(self.tie)
+        return keys
 
     def key(self, row: OneRow, promised: bool) -> int:
         """The key of one row, in Python numbers, bit-equal to `keys`."""

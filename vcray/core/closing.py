@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vcray.core.decisions import Bind, Commit, Decisions, Event, QueueUpdate, Waiting
+from vcray.core.decisions import Bind, Commit, Decisions, Event, Evict, QueueUpdate, Waiting
 from vcray.core.groups import SCHEDULABLE, UNSCHEDULABLE, Collector, close_groups, say_missing_queues
 from vcray.core.ledger import Ledger
 from vcray.core.openview import by_owner
@@ -32,13 +32,14 @@ def close(view: View, chains: Chains, ledger: Ledger, record: Record) -> Decisio
     return Decisions(
         generation=view.snapshot.generation,
         commits=_commits(view, ledger),
-        evictions=(),
+        evictions=_evictions(view, ledger),
         pipelined=_pipelined(view, ledger),
         groups=groups,
         waiting=waiting,
         events=tuple(sorted([*record.events, *group_events], key=_event_order)),
         queues=_queues(view),
         wakes_at=chains.wakes_at(view),
+        ran=chains.ran(view),
     )
 
 
@@ -59,16 +60,18 @@ def _waiting(view: View, ledger: Ledger, collector: Collector) -> tuple[Waiting,
     special = waits & (view.status != Status.PENDING)
     tried = [*ledger.undone, *collector.record.refused]
     special[tried] = waits[tried]
-    groups: dict[tuple[int, str, str], list[int]] = {}
+    groups: dict[tuple[int, str, str, str], list[int]] = {}
+    nominations = ledger.nominations()
     for task in np.flatnonzero(special).tolist():
-        groups.setdefault(_words(view, ledger, collector, task), []).append(task)
+        nominated = view.snapshot.nodes.names[nominations[task]] if task in nominations else ""
+        groups.setdefault((*_words(view, ledger, collector, task), nominated), []).append(task)
     rest = np.flatnonzero(waits & ~special)
     for job, members in by_owner(tasks.job[rest], rest):
-        groups.setdefault((job, UNSCHEDULABLE, collector.fit_error(job)), []).extend(members)
+        groups.setdefault((job, UNSCHEDULABLE, collector.fit_error(job), ""), []).extend(members)
     names, uids = tasks.names, tasks.uids
     found = [
-        Waiting(jobs.names[job], tuple(sorted([(names[row], uids[row]) for row in rows])), reason, message)
-        for (job, reason, message), rows in groups.items()
+        Waiting(jobs.names[job], tuple(sorted([(names[row], uids[row]) for row in rows])), *words)
+        for (job, *words), rows in groups.items()
     ]
     return tuple(sorted(found, key=lambda group: (group.job, group.pods)))
 
@@ -90,7 +93,16 @@ def _promise(pod: str, node: str, reason: str) -> str:
     return f"Pod {pod} can possibly be assigned to {node}, once {awaited} is satisfied"
 
 
-# ---- bindings and queues ----
+# ---- evictions, bindings and queues ----
+
+
+def _evictions(view: View, ledger: Ledger) -> tuple[Evict, ...]:
+    tasks, jobs = view.snapshot.tasks, view.snapshot.jobs
+    found = [
+        Evict(tasks.names[task], tasks.uids[task], jobs.names[int(tasks.job[task])], reason)
+        for task, reason in ledger.evictions()
+    ]
+    return tuple(sorted(found, key=lambda evict: evict.task))
 
 
 def _commits(view: View, ledger: Ledger) -> tuple[Commit, ...]:

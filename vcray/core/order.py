@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from vcray.core.arrays import Int
+from vcray.core.arrays import Int, Int32
 from vcray.core.policy import Chains
 from vcray.core.tables import MISSING
 from vcray.core.view import View
@@ -102,6 +102,11 @@ def order_tasks(view: View, chains: Chains, tasks: Int) -> Int:
 
     The index counts where all given tasks of the job have one: Volcano compares two tasks by it only when both have, which
     is no order when some have and some have not."""
+    return ascending_tasks(view, chains, tasks, view.snapshot.tasks.job[tasks])
+
+
+def ascending_tasks(view: View, chains: Chains, tasks: Int, group: Int | Int32) -> Int:
+    """Tasks by a group number (k,), inside a group in task order."""
     table = view.snapshot.tasks
     if not len(tasks):
         return tasks
@@ -113,7 +118,7 @@ def order_tasks(view: View, chains: Chains, tasks: Int) -> Int:
     hooks: list[np.typing.NDArray[np.generic]] = [
         np.asarray(hook(view, tasks)) for hook in chains.task_orders
     ]
-    columns = [job, *hooks, index, created]
+    columns = [group, *hooks, index, created]
     order = np.lexsort(tuple(reversed(columns)))
     same = np.ones(len(tasks) - 1, dtype=bool)
     for column in columns:

@@ -109,6 +109,36 @@ class Placer:
                 return True
         return False
 
+    def promise(self, job: int, shape: Shape, task: int) -> bool:
+        """Promise the best node to one task where it may go as things are, idle ones first; for claims. True when done."""
+        cls = self.class_of(job, shape)
+        for promised in (False, True) if cls.fits else (False,):
+            if promised and not self.ledger.frees:
+                return False
+            if cls.reserves:
+                cls.forgive(self.ledger.reservations.kind(shape, task))
+            while picks := self._propose(cls, promised, 1):
+                if not self.ledger.pipeline(job, shape, [task], picks):
+                    return True
+                cls.refuse(picks[0], promised)
+        return False
+
+    def promise_at(self, job: int, shape: Shape, task: int, node: int, reason: str) -> bool:
+        """Promise a node to one task for which `reason` evicted there, if it may go there now. True when done."""
+        cls = self.class_of(job, shape)
+        if cls.reserves:
+            cls.forgive(self.ledger.reservations.kind(shape, task))
+        row = OneRow(self.view, self.layout, node)
+        if all(cls.key(row, promised) == NONE for promised in ((False, True) if cls.fits else (False,))):
+            return False
+        if self.chains.domains:
+            only = np.zeros(len(self.view.snapshot.nodes), dtype=bool)
+            only[node] = True
+            terms = self.chains.domain_terms(self.view, shape, only)
+            if not all(term.ok is None or term.ok[node] for term in terms):
+                return False
+        return not self.ledger.pipeline(job, shape, [task], [node], reason)
+
     def explain(self, job: int, shape: Shape) -> str:
         """Why no node takes one more pod of the shape, now."""
         cls, version = self.class_of(job, shape), self.ledger.version

@@ -118,6 +118,7 @@ HOOKS = frozenset(
         "queue_figures",
         "job_share",
         "wakes_at",
+        "ran",
         "subjob_ready",
         "subjob_need",
         "subjob_pipelined",
@@ -142,7 +143,7 @@ class Plugin(Generic[A]):
 
     name: ClassVar[str]
     vetoes: ClassVar[bool] = False
-    """A share plugin: victims that it refuses are not taken, whatever its tier (volcano-sh/volcano#5896)."""
+    """Victims that it refuses are not taken, whatever its tier: share plugins (volcano-sh/volcano#5896) and protection."""
     particular: ClassVar[bool] = False
     """What it reserves depends on the very pod (its claims), not only on shape, annotations and labels of pods."""
     unbuilt: ClassVar[Mapping[str, str]] = {}

@@ -27,13 +27,16 @@ class ClaimKind(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Claim:
-    """Who asks for room: `tasks` (rows) of a job; one for preempt and reclaim. `request` (R,) is what they ask for together."""
+    """Who asks for room: `tasks` (rows) of a job; one for preempt and reclaim. `request` (R,) is what they ask for together.
+
+    `again`: a plugin that vetoes is asked about the winners, of whatever tier they came from."""
 
     kind: ClaimKind
     job: int
     queue: int
     tasks: tuple[int, ...]
     request: Int
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +54,17 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.task)
+
+    def at(self, rows: Int) -> Candidates:
+        """Some of them, in order."""
+        return Candidates(
+            self.task[rows],
+            self.group[rows],
+            self.job[rows],
+            self.queue[rows],
+            self.node[rows],
+            self.request[:, rows],
+        )
 
     def groups(self) -> Iterator[slice]:
         """The part of each group, for rules that must walk one by one."""

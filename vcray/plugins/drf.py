@@ -1,17 +1,21 @@
 """Volcano's `drf`: dominant resource fairness among jobs: the job that holds the least of what it holds most goes first.
 
 A job's share is the largest part of any cluster resource that its tasks hold, pods and scalars included, so many tiny
-pods can be dominated by `pods`. Promised tasks count. The hierarchical form (`enableHierarchy`) orders queues, and its
-say on victims belongs to the actions that evict; neither is built yet.
+pods can be dominated by `pods`. Promised tasks count. Within a queue a job may take from one that would still hold at least
+as much. The hierarchical form (`enableHierarchy`) orders queues; it is not built yet.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from vcray.core.arrays import FloatLike, IntLike
+from vcray.core.arrays import Bool, FloatLike, Int, IntLike
 from vcray.core.plugin import Args, Plugin
+from vcray.core.victims import Candidates, Claim
 from vcray.core.view import View
+
+EQUAL = 1e-6
+"""Shares that differ by no more count as equal between claimant and victim."""
 
 
 class Drf(Plugin[Args]):
@@ -34,5 +38,19 @@ class Drf(Plugin[Args]):
             for row, total in self.total_:
                 np.maximum(share, claimed[row, jobs] / total, out=share)
             return share
-        held = claimed[:, jobs].tolist()
-        return max((held[row] / total for row, total in self.total_), default=0.0)
+        return self._share(claimed[:, jobs])
+
+    def preemptable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:
+        """Jobs whose share, without all candidates up to this one, is not below the claimant's with its request."""
+        mine = self._share(view.jobs.claimed[:, claim.job] + claim.request)
+        left = view.jobs.claimed[:, candidates.job]
+        left = left - candidates.running(candidates.job, candidates.request, inclusive=True)
+        share = np.zeros(len(candidates), dtype=np.float64)
+        for row, total in self.total_:
+            np.maximum(share, left[row] / total, out=share)
+        given: Bool = (mine < share) | (np.abs(mine - share) <= EQUAL)
+        return given
+
+    def _share(self, held: Int) -> float:
+        amounts = held.tolist()
+        return max((amounts[row] / total for row, total in self.total_), default=0.0)

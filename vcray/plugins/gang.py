@@ -12,10 +12,11 @@ from operator import itemgetter
 
 import numpy as np
 
-from vcray.core.arrays import Int, IntLike
+from vcray.core.arrays import Bool, Int, IntLike
 from vcray.core.hooks import Closing, Vote
 from vcray.core.plugin import Args, Plugin
 from vcray.core.tables import MISSING, READY_STATUS, Status
+from vcray.core.victims import Candidates, Claim
 from vcray.core.view import View
 
 _VALID = (*READY_STATUS, Status.PIPELINED, Status.PENDING)
@@ -78,6 +79,26 @@ class Gang(Plugin[Args]):
             return (_all_ready(view)[jobs] >= view.snapshot.jobs.min_available[jobs]).astype(np.int64)
         return int(_ready(view, jobs) >= int(view.snapshot.jobs.min_available[jobs]))
 
+    def preemptable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:
+        """A job gives as many as it has ready tasks above `minMember`, the least valuable; role minimums are not looked at.
+
+        Tasks that ended well but are being deleted are on their way out too (volcano-sh/volcano#394)."""
+        spare = view.jobs.count[list(READY_STATUS)][:, candidates.job].sum(axis=0)
+        spare -= view.snapshot.jobs.min_available[candidates.job]
+        leaving = _leaving(view)
+        if leaving is not None:
+            spare -= leaving[candidates.job]
+        given: Bool = candidates.rank(candidates.job) < spare
+        return given
+
+    def reclaimable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:
+        """As `preemptable`."""
+        return self.preemptable(view, claim, candidates)
+
+    def evictable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:
+        """All: the actions that ask this know which part of a gang breaks it."""
+        return np.ones(len(candidates), dtype=np.bool_)
+
     def close(self, view: View, closing: Closing) -> None:
         """Condition Scheduled or Unschedulable of each job that has tasks and a queue, by the task count alone.
 
@@ -97,6 +118,16 @@ class Gang(Plugin[Args]):
                     "NotEnoughResources",
                     f"{short}/{total} tasks in gang unschedulable: {closing.fit_error(job)}",
                 )
+
+
+def _leaving(view: View) -> Int | None:
+    """(J,) succeeded tasks that are being deleted; None when there are none."""
+    facts = [facts.leaving for facts in view.snapshot.pod_facts]
+    if not any(facts):
+        return None
+    tasks = view.snapshot.tasks
+    ending = (view.status == Status.SUCCEEDED) & np.array(facts, dtype=np.bool_)[tasks.facts]
+    return np.bincount(tasks.job[ending], minlength=len(view.snapshot.jobs))
 
 
 def _tasks(view: View, job: int, statuses: tuple[Status, ...]) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vcray.core.arrays import Int
+from vcray.core.arrays import Bool, Int
 from vcray.core.hooks import Answer, Vote
 from vcray.core.meter import Figures
 from vcray.core.plugin import Args, Plugin
@@ -30,6 +30,7 @@ from vcray.core.queuesums import (
 )
 from vcray.core.space import PODS
 from vcray.core.tables import MISSING
+from vcray.core.victims import Candidates, Claim
 from vcray.core.view import Shape, View
 from vcray.plugins.proportion.waterfill import EPSILON, Claims, deserved
 
@@ -39,6 +40,8 @@ class Proportion(Plugin[Args]):
 
     Session state, by queue row as Python lists for hooks asked every turn: `deserved_`, the resources that count in a share
     (`shared_`), the whole units a queue may hold (`limit_`), and what admitted groups hold (`inqueue_`, `elastic_`); `open_`, who may."""
+
+    vetoes = True
 
     def open(self, view: View) -> None:
         """Share out the cluster; fixed for the session."""
@@ -110,6 +113,18 @@ class Proportion(Plugin[Args]):
             for row, amount in enumerate(request.tolist())
             if amount > 0 and row != PODS
         )
+
+    def reclaimable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:
+        """A queue gives while it is over what it deserves of any resource; the pod that crosses the line still goes.
+
+        What the candidates before one hold is taken to be gone: the first that may stay ends it for its queue on a node."""
+        deserved = np.array(self.deserved_, dtype=np.float64).T
+        gone = candidates.running(candidates.queue, candidates.request, inclusive=False)
+        over: Bool = np.zeros(len(candidates), dtype=np.bool_)
+        for row in range(len(view.space)):
+            held = view.queues.claimed[row, candidates.queue] - gone[row]
+            over |= held - deserved[row, candidates.queue] >= EPSILON
+        return over
 
     def queue_figures(self, view: View, queue: int) -> Figures:
         """Deserved, share, weight and what was let in, for metrics."""

@@ -1,0 +1,87 @@
+"""Jobs that may take from others in an action: starving ones, with their pending pods in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from vcray.core.order import Turns, Worksheet
+from vcray.core.session import Session
+from vcray.core.tables import MISSING, Phase, Status
+from vcray.core.view import View
+
+
+class Claimants:
+    """Starving, valid, admitted jobs with pending ungated tasks. `turns`: who is next; `sheet`: the tasks of each."""
+
+    def __init__(self, session: Session, accepts: Callable[[int], bool] | None = None) -> None:
+        view, chains = session.view, session.chains
+        jobs, tasks = view.snapshot.jobs, view.snapshot.tasks
+        open_jobs = (jobs.queue != MISSING) & (view.jobs.phase > Phase.PENDING)
+        wanted = (view.status == Status.PENDING) & ~tasks.gated & open_jobs[tasks.job]
+        rows = np.flatnonzero(wanted)
+        chosen = [
+            job
+            for job in np.unique(tasks.job[rows]).tolist()
+            if chains.job_starving(view, job)
+            and (accepts is None or accepts(job))
+            and chains.job_valid(view, job) is None
+        ]
+        mine = np.zeros(len(jobs), dtype=bool)
+        mine[chosen] = True
+        self.jobs: list[int] = chosen
+        self.sheet = Worksheet(view, chains, rows[mine[tasks.job[rows]]])
+        self.turns = Turns(view, chains, chosen, np.unique(jobs.queue[chosen]).tolist())
+
+    def tasks(self, job: int) -> list[int]:
+        """The pending tasks of a job, in order."""
+        tasks: list[int] = self.sheet.remaining(job).tolist()
+        return tasks
+
+
+def may_preempt(session: Session, task: int) -> bool:
+    """Not with preemptionPolicy Never, and not while a less valuable pod is on its way out of the node that is nominated."""
+    view = session.view
+    table = view.snapshot.tasks
+    facts = view.snapshot.pod_facts
+    if never_preempts(session, task):
+        return False
+    node = int(table.nominated[task])
+    if node == MISSING:
+        return True
+    leaving = np.flatnonzero((table.node == node) & (table.status == Status.RELEASING))
+    mine = facts[int(table.facts[task])].priority or 0
+    return all((facts[row].priority or 0) >= mine for row in table.facts[leaving].tolist())
+
+
+def never_preempts(session: Session, task: int) -> bool:
+    """Does its pod or its group's class say preemptionPolicy Never?"""
+    table = session.view.snapshot.tasks
+    return session.view.snapshot.pod_facts[int(table.facts[task])].never_preempts
+
+
+def close_claims(session: Session, job: int, mark: int, reason: str) -> None:
+    """The claims of a job stay if it can start on its promises; else all of them are undone."""
+    ledger = session.ledger
+    if not session.chains.job_pipelined(session.view, job):
+        ledger.rollback(mark)
+        return
+    ledger.keep(mark)
+    if ledger.evicted_since(mark):
+        session.meter.transactions[reason] += 1
+
+
+def stays_near(view: View, job: int) -> bool:
+    """Is a topology stated of the job or of one of its sub-groups?"""
+    jobs = view.snapshot.jobs
+    return jobs.closeness[job] is not None or any(
+        policy.closeness is not None for policy in jobs.subgroups[job]
+    )
+
+
+def must_stay_near(view: View, job: int) -> bool:
+    """Is a hard one? Claims of `reclaim` look at one pod at a time, so they could evict where the job may not go."""
+    jobs = view.snapshot.jobs
+    stated = (jobs.closeness[job], *(policy.closeness for policy in jobs.subgroups[job]))
+    return any(closeness is not None and not closeness.soft for closeness in stated)

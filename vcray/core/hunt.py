@@ -1,0 +1,211 @@
+"""Makes room for one pod by evicting others, or leaves everything as it was.
+
+First it looks where the pod may go as things are: nobody is evicted for what fits. Then it walks the nodes in the action's
+order, a chunk at a time: plugins judge the candidates of the whole chunk, and on the first node where what may go is enough
+the least valuable go, no more than needed. A claim succeeds only with its pod promised to the node in the ledger, after
+quota and filters were asked again: nothing is evicted for a pod that would not fit then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vcray.core.arrays import Bool, Int
+from vcray.core.candidates import Pool
+from vcray.core.classes import Class
+from vcray.core.ranking import Ranking, best_first
+from vcray.core.session import Session
+from vcray.core.tables import MISSING
+from vcray.core.victims import Candidates, Claim, ClaimKind
+
+
+@dataclass(frozen=True, slots=True)
+class Yield:
+    """One node and the tasks that may go there, least valuable first."""
+
+    node: int
+    victims: list[int]
+    request: Int  # (R, k)
+
+
+class Hunt:
+    """The claims of one action. `scored`: walk nodes by score, else in the order of their tie rank."""
+
+    def __init__(self, session: Session, kind: ClaimKind, scored: bool) -> None:
+        self.session = session
+        self.kind = kind
+        self.reason = kind.value
+        self.scored = scored
+        self._rankings: dict[Class, Ranking] = {}
+        self._best_effort = np.array([shape.best_effort for shape in session.view.shapes], dtype=bool)
+        self._failed: dict[tuple[object, ...], int] = {}
+
+    def claim(self, task: int, pool: Pool, others: bool = True) -> bool:
+        """Room for a pending task: promised in the ledger, with the evictions that it takes. False: nothing changed.
+
+        `others`: victims are pods of other jobs; else of its own, and what fits without eviction is not taken up."""
+        session, view = self.session, self.session.view
+        table = view.snapshot.tasks
+        job, shape = int(table.job[task]), view.shapes[int(table.shape[task])]
+        queue = int(view.snapshot.jobs.queue[job])
+        cls = session.placer.class_of(job, shape)
+        key = (cls, job, int(table.priority[task]), int(table.facts[task]), others)
+        if self._failed.get(key) == session.ledger.version:
+            return False
+        if (
+            others
+            and session.chains.queue_allows(view, queue, shape, 1)
+            and session.placer.promise(job, shape, task)
+        ):
+            return True
+        claim = Claim(self.kind, job, queue, (task,), shape.request)
+        if self._evict_somewhere(claim, cls, pool, others):
+            return True
+        self._failed[key] = session.ledger.version
+        return False
+
+    def _evict_somewhere(self, claim: Claim, cls: Class, pool: Pool, others: bool) -> bool:
+        for found in self.yields(claim, cls, pool, others):
+            self.session.meter.attempts += 1
+            if self.take(claim, cls, found):
+                return True
+        return False
+
+    # ---- where ----
+
+    def yields(self, claim: Claim, cls: Class, pool: Pool, others: bool) -> Iterator[Yield]:
+        """Nodes where what may go is enough for the request, in order; the caller may evict between."""
+        view = self.session.view
+        future = view.nodes.future
+        for nodes in self._nodes(cls, pool):
+            candidates = self._candidates(claim, cls, pool, nodes, others)
+            if not len(candidates):
+                continue
+            starts = np.flatnonzero(np.diff(candidates.group, prepend=-1))
+            ends = np.append(starts[1:], len(candidates))
+            where = nodes[candidates.group[starts]]
+            enough = np.ones(len(starts), dtype=bool)
+            for r, amount in cls.fit if cls.fits else ():
+                enough &= future[r, where] + np.add.reduceat(candidates.request[r], starts) >= amount
+            for at in np.flatnonzero(enough).tolist():
+                part = slice(int(starts[at]), int(ends[at]))
+                victims: list[int] = candidates.task[part].tolist()
+                self.session.meter.victims = len(victims)
+                yield Yield(int(where[at]), victims, candidates.request[:, part])
+
+    def _nodes(self, cls: Class, pool: Pool) -> Iterator[Int]:
+        """Nodes that hold enough for the request if all of the pool went, in chunks."""
+        pool.refresh()
+        future = self.session.view.nodes.future
+        possible: Bool = cls.static & pool.holds
+        for r, amount in cls.fit if cls.fits else ():
+            possible = possible & (future[r] + pool.sums[r] >= amount)
+        if not possible.any():
+            return iter(())
+        if not self.scored:
+            return best_first(self.session.view.snapshot.nodes.tie, possible)
+        ranking = self._rankings.get(cls)
+        if ranking is None:
+            ranking = self._rankings[cls] = Ranking(cls)
+        return best_first(ranking.keys(), possible)
+
+    def _candidates(self, claim: Claim, cls: Class, pool: Pool, nodes: Int, others: bool) -> Candidates:
+        """Those that the action may look at and the plugins let go."""
+        view = self.session.view
+        found = pool.candidates(nodes, claim.queue)
+        wanted = (found.job != claim.job) if others else (found.job == claim.job)
+        if not cls.fits:
+            wanted &= self._best_effort[view.snapshot.tasks.shape[found.task]]
+        if not wanted.all():
+            found = found.at(np.flatnonzero(wanted))
+        allowed = self.session.chains.verdicts.allowed(view, claim, found)
+        return found if allowed.all() else found.at(np.flatnonzero(allowed))
+
+    # ---- who ----
+
+    def take(self, claim: Claim, cls: Class, found: Yield) -> bool:
+        """Evict what is needed and promise the node to the claim's task; False: the node would not take it, nothing changed."""
+        ledger = self.session.ledger
+        mark = ledger.checkpoint()
+        fewest = self._fewest(cls, found)
+        if fewest:
+            self._evict(fewest)
+            if self._settle(claim, cls, found.node):
+                return True
+            ledger.rollback(mark)
+        taken = self._until_it_settles(claim, cls, found)
+        if not taken:
+            ledger.rollback(mark)
+            return False
+        self._spare(claim, cls, found.node, mark, taken)
+        return True
+
+    def _fewest(self, cls: Class, found: Yield) -> list[int]:
+        """By amounts alone: the shortest stretch from the least valuable on that is enough, without those not needed in it."""
+        future = self.session.view.nodes.future[:, found.node].tolist()
+        short = {r: amount - future[r] for r, amount in cls.fit if amount > future[r]} if cls.fits else {}
+        if not short:
+            return []
+        rows = list(short)
+        gives = found.request[rows].T.tolist()
+        left = list(short.values())
+        count = 0
+        while any(amount > 0 for amount in left):
+            left = [amount - give for amount, give in zip(left, gives[count], strict=True)]
+            count += 1
+        kept = list(range(count))
+        for at in reversed(range(count - 1)):
+            without = [amount + give for amount, give in zip(left, gives[at], strict=True)]
+            if all(amount <= 0 for amount in without):
+                left = without
+                kept.remove(at)
+        return [found.victims[at] for at in kept]
+
+    def _until_it_settles(self, claim: Claim, cls: Class, found: Yield) -> list[int]:
+        """Evict one after the other until quota, room and filters let the task in; empty when they never do."""
+        taken: list[int] = []
+        for victim in found.victims:
+            self._evict([victim])
+            taken.append(victim)
+            if self._settle(claim, cls, found.node):
+                return taken
+        return []
+
+    def _spare(self, claim: Claim, cls: Class, node: int, mark: int, taken: list[int]) -> None:
+        """Take back evictions that the task does not need after all, the most valuable first."""
+        for victim in taken[-2::-1]:
+            fewer = [task for task in taken if task != victim]
+            if self.redo(claim, cls, node, mark, fewer):
+                taken = fewer
+            else:
+                self.redo(claim, cls, node, mark, taken)
+
+    def redo(self, claim: Claim, cls: Class, node: int, mark: int, victims: Sequence[int]) -> bool:
+        """From the mark on: these evictions and the promise; True when the node takes the task."""
+        self.session.ledger.rollback(mark)
+        self._evict(victims)
+        return self._settle(claim, cls, node)
+
+    def _evict(self, victims: Sequence[int]) -> None:
+        for victim in victims:
+            self.session.ledger.evict(victim, self.reason)
+
+    def _settle(self, claim: Claim, cls: Class, node: int) -> bool:
+        session = self.session
+        if session.chains.queue_allows(session.view, claim.queue, cls.shape, 1) < 1:
+            return False
+        return session.placer.promise_at(claim.job, cls.shape, claim.tasks[0], node, self.reason)
+
+
+def pool_tasks(session: Session, statuses: Sequence[int]) -> Int:
+    """Tasks on nodes in one of the statuses that their annotation lets go, of jobs in a queue."""
+    view = session.view
+    tasks = view.snapshot.tasks
+    willing = np.array([facts.preemptable for facts in view.snapshot.pod_facts], dtype=bool)
+    rows = np.flatnonzero(np.isin(view.status, statuses) & (tasks.node != MISSING))
+    rows = rows[willing[tasks.facts[rows]]]
+    owned: Int = rows[view.snapshot.jobs.queue[tasks.job[rows]] != MISSING]
+    return owned
