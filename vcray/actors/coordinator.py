@@ -28,6 +28,7 @@ from vcray.actors.messages import (
     RoundDone,
     Synced,
 )
+from vcray.actors.moments import Moments
 from vcray.actors.novelty import Novelty
 from vcray.actors.refusals import Refusals
 from vcray.actors.runtime import Handle, Time
@@ -88,6 +89,7 @@ class Coordinator:
         self._carry = Carry()
         self._novelty = Novelty(patience_s)
         self._look_at: float | None = None
+        self._moments = Moments(time.now())
         self._gauges = RoundGauges(metrics)
         self._suspects: set[str] | None = None  # None: look at every gang, as after a start
         self._refusals = Refusals()
@@ -179,6 +181,7 @@ class Coordinator:
         self._merge.assume(decisions.commits, self._time.now())
         self._gauges.show(snapshot, meter)
         kept = self._novelty.keep(decisions, self._time.now())
+        self._moments.note(decisions, snapshot.now)
         for moment in (self._novelty.due, decisions.wakes_at):
             self._look_again_by(moment)
         return Execute(kept, _limits(snapshot, decisions), meter.bound)
@@ -199,7 +202,7 @@ class Coordinator:
         now = self._time.now()
         for uid in self._merge.expire(now):
             log.warning("placement was never confirmed", uid=uid)
-        return self._merge.snapshot(now, self._seed)
+        return replace(self._merge.snapshot(now, self._seed), timing=self._moments.timing(now))
 
     def _write(self, order: Execute) -> None:
         if _something(order.decisions):

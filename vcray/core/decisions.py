@@ -124,7 +124,8 @@ class QueueUpdate:
 class Decisions:
     """The outcome of a round. `pipelined`: (task, node) promised on what is being freed, for views and tests.
 
-    `wakes_at`: when (seconds) time alone may change a decision, so that a round is worth its while; None for never."""
+    `wakes_at`: when (seconds) time alone may change a decision, so that a round is worth its while; None for never.
+    `ran`: periodic work that ran in this round (`vcray.core.timing`)."""
 
     generation: int
     commits: tuple[Commit, ...] = ()
@@ -142,3 +143,4 @@ class Decisions:
         return tuple(sorted(found, key=lambda condition: condition.task))
 
     wakes_at: float | None = field(default=None, compare=False)
+    ran: tuple[str, ...] = field(default=(), compare=False)

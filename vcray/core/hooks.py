@@ -319,6 +319,15 @@ class WakesAt(Protocol):
     def wakes_at(self, view: View) -> float | None: ...
 
 
+@runtime_checkable
+class Ran(Protocol):
+    """Names of periodic work that the plugin did in this session; the next one finds when in `snapshot.timing`.
+
+    Combined: all, sorted. Asked at the end of a session."""
+
+    def ran(self, view: View) -> Sequence[str]: ...
+
+
 class Closing(Protocol):
     """A session's end: what the actions learnt of a job, and where plugins put their words. Not a hook."""
 

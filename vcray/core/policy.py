@@ -40,6 +40,7 @@ from vcray.core.hooks import (
     QueueAllows,
     QueueOrder,
     QueueOverused,
+    Ran,
     Reserve,
     ShareOfJob,
     TaskOrder,
@@ -97,6 +98,7 @@ COMBINE: Mapping[str, tuple[str, str]] = {
     "queue_figures": ("", "per figure, the first that tells"),
     "job_share": ("", "the first that tells"),
     "wakes_at": ("", "min"),
+    "ran": ("", "all, sorted"),
     "open": ("", "all are called"),
     "close": ("", "all are called"),
     **PART_COMBINE,
@@ -266,6 +268,10 @@ class Chains:
         now = view.snapshot.now
         asked = (plugin.wakes_at(view) for plugin in self._all(WakesAt))
         return min((at for at in asked if at is not None and at > now), default=None)
+
+    def ran(self, view: View) -> tuple[str, ...]:
+        """Periodic work that plugins did in this session."""
+        return tuple(sorted({name for plugin in self._all(Ran) for name in plugin.ran(view)}))
 
     def _all(self, hook: type[P], flag: str = "") -> list[P]:
         found: list[P] = []

@@ -20,6 +20,7 @@ from vcray.core.tables import (
     ShapeSpec,
     TaskTable,
 )
+from vcray.core.timing import NO_TIMING, Timing
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Snapshot:
     pod_facts: tuple[PodFacts, ...]
     label_sets: tuple[Notes, ...]
     details: Details = NO_DETAILS
+    timing: Timing = NO_TIMING
 
 
 def tie_ranks(seed: int, names: tuple[str, ...]) -> Int:
