@@ -95,6 +95,7 @@ class HyperNodes:
         order = np.argsort(self.cell, kind="stable")
         self._by_cell: Int = order
         self._edge: Int = np.searchsorted(self.cell[order], np.arange(len(self.holders) + 1))
+        self._filled: Int = np.flatnonzero(np.diff(self._edge))
 
     def _leaves(self) -> list[int]:
         """Of each cell its HyperNode of the lowest tier number that is present; the first by name of several."""
@@ -148,10 +149,18 @@ class HyperNodes:
         """Node rows of a cell, rising."""
         return self._by_cell[self._edge[cell] : self._edge[cell + 1]]
 
+    def cell_maxima(self, values: Int) -> Int:
+        """(C,) the largest value of each cell's nodes (N,); the smallest int64 there is in an empty cell."""
+        out = np.full(len(self.holders), np.iinfo(np.int64).min, dtype=np.int64)
+        filled = self._filled
+        if len(filled):
+            out[filled] = np.maximum.reduceat(values[self._by_cell], self._edge[filled])
+        return out
+
     def cell_sums(self, amounts: Int) -> Int:
         """(..., C) sums by cell of amounts by node (..., N)."""
         out = np.zeros((*amounts.shape[:-1], len(self.holders)), dtype=np.int64)
-        filled = np.flatnonzero(np.diff(self._edge))
+        filled = self._filled
         if len(filled):
             out[..., filled] = np.add.reduceat(amounts[..., self._by_cell], self._edge[filled], axis=-1)
         return out

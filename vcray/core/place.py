@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vcray.core.arrays import Int
+from vcray.core.arrays import Float
 from vcray.core.carry import Carry
-from vcray.core.classes import POINT, Class, GroupKeys
+from vcray.core.choose import Scope, choose
+from vcray.core.classes import Class
 from vcray.core.ledger import Ledger
 from vcray.core.merge import NONE
-from vcray.core.normalise import Normaliser, term_points
 from vcray.core.policy import Chains
 from vcray.core.pools import Pools
 from vcray.core.reasons import explain
 from vcray.core.rows import Layout, OneRow
-from vcray.core.scorers import propose_together, split
+from vcray.core.scorers import split
 from vcray.core.tables import Status
 from vcray.core.view import Shape, View
 
@@ -78,25 +78,27 @@ class Placer:
                 self.carry.put((shape.spec, extra), found.static, found.preferences)
         return found
 
-    def place(self, job: int, shape: Shape, tasks: Sequence[int]) -> int:
-        """Place the tasks in order, as many as fit; returns how many. All equal.
+    def place(self, job: int, shape: Shape, tasks: Sequence[int], scope: Scope | None = None) -> int:
+        """Place the tasks in order, as many as fit inside the scope; returns how many. All equal.
 
         An idle node stays better than a promised one; where a placement can open nodes of its own class (spread), the idle
         ones are looked at again after every promise."""
         cls = self.class_of(job, shape)
-        placed = self._fill(cls, False, job, tasks)
+        placed = self._fill(cls, False, job, tasks, scope)
         while placed < len(tasks) and cls.fits:
             rest = tasks[placed : placed + 1] if cls.moves else tasks[placed:]
-            promised = self._fill(cls, True, job, rest)
+            promised = self._fill(cls, True, job, rest, scope)
             placed += promised
             if not cls.moves or not promised:
                 break
-            placed += self._fill(cls, False, job, tasks[placed:])
+            placed += self._fill(cls, False, job, tasks[placed:], scope)
         return placed
 
-    def place_at(self, job: int, shape: Shape, task: int, node: int) -> bool:
+    def place_at(self, job: int, shape: Shape, task: int, node: int, scope: Scope | None = None) -> bool:
         """Place one task on the node that was promised to it, if it may go there; True when done."""
         cls = self.class_of(job, shape)
+        if scope is not None and not scope.holds(node):
+            return False
         for promised in (False, True) if cls.fits else (False,):
             if cls.key(OneRow(self.view, self.layout, node), promised) == NONE:
                 continue
@@ -106,19 +108,23 @@ class Placer:
             if all(term.ok is None or term.ok[node] for term in terms) and self._enter(
                 cls, promised, job, [task], [node]
             ):
+                if scope is not None:
+                    scope.follow(self.view.hypernodes, [node])
                 return True
         return False
 
-    def promise(self, job: int, shape: Shape, task: int) -> bool:
-        """Promise the best node to one task where it may go as things are, idle ones first; for claims. True when done."""
+    def promise(self, job: int, shape: Shape, task: int, scope: Scope | None = None) -> bool:
+        """Promise the best node inside the scope to one task, as things are, idle ones first; for claims. True when done."""
         cls = self.class_of(job, shape)
         for promised in (False, True) if cls.fits else (False,):
             if promised and not self.ledger.frees:
                 return False
             if cls.reserves:
                 cls.forgive(self.ledger.reservations.kind(shape, task))
-            while picks := self._propose(cls, promised, 1):
+            while picks := self._propose(cls, promised, 1, job, task, scope):
                 if not self.ledger.pipeline(job, shape, [task], picks):
+                    if scope is not None:
+                        scope.follow(self.view.hypernodes, picks)
                     return True
                 cls.refuse(picks[0], promised)
         return False
@@ -177,91 +183,52 @@ class Placer:
         cls.refuse(nodes[0], promised)
         return False
 
-    def _fill(self, cls: Class, promised: bool, job: int, tasks: Sequence[int]) -> int:
+    def _fill(self, cls: Class, promised: bool, job: int, tasks: Sequence[int], scope: Scope | None) -> int:
         if promised and not self.ledger.frees:
             return 0
         done = 0
         while done < len(tasks):
             if cls.reserves:
                 cls.forgive(self.ledger.reservations.kind(cls.shape, tasks[done]))
-            picks = self._propose(cls, promised, 1 if cls.reserves else len(tasks) - done)
+            m = 1 if cls.reserves else len(tasks) - done
+            picks = self._propose(cls, promised, m, job, tasks[done], scope)
             if not picks:
                 break
             if self._enter(cls, promised, job, tasks[done : done + len(picks)], picks):
                 done += len(picks)
+                if scope is not None:
+                    scope.follow(self.view.hypernodes, picks)
         return done
 
-    def _propose(self, cls: Class, promised: bool, m: int) -> list[int]:
+    def _propose(
+        self, cls: Class, promised: bool, m: int, job: int, task: int, scope: Scope | None
+    ) -> list[int]:
         """Picks that stay valid while placed one after the other; at least one when any node is feasible."""
-        if self.pools is not None and self._looks_at_rows_alone(cls):
+        apart = self._scored_apart(job, task) if self.chains.parts.taskers else None
+        if self.pools is not None and scope is None and apart is None and self._looks_at_rows_alone(cls):
             picks = self.pools.propose(cls, promised, m).nodes.tolist() if len(cls.static) else []
         else:
-            picks = self._scored_picks(cls.group(promised), m)
+            m = m if apart is None else 1
+            picks = choose(self.view, self.chains, self.scorers, cls.group(promised), m, scope, apart)
         if m > 1 and not cls.moves and picks and self.chains.prefixes:
             nodes = np.array(picks, dtype=np.int64)
             valid = min(hook(self.view, cls.shape, nodes) for hook in self.chains.prefixes)
             picks = picks[: max(valid, 1)]
         return picks
 
+    def _scored_apart(self, job: int, task: int) -> Float | None:
+        """(N,) scores of this very task, where some plugin tells the tasks of the job apart."""
+        total: Float | None = None
+        for plugin in self.chains.parts.apart(self.view, job):
+            part = plugin.task_score(self.view, task)
+            total = part if total is None else total + part
+        return total
+
     def _looks_at_rows_alone(self, cls: Class) -> bool:
         """Is nothing of the class's scores added across nodes? Then each scorer can rank its own rows."""
-        if cls.preferences or cls.moves or cls.reserves:
+        if cls.preferences or cls.moves or cls.reserves or self.chains.parts.cells:
             return False
         return not (self.chains.domains and self.chains.domain_terms(self.view, cls.shape, cls.static))
-
-    def _scored_picks(self, group: GroupKeys, m: int) -> list[int]:
-        cls = group.cls
-        if not len(group.key):
-            return []
-        keys, points, scored = self._scored(group)
-        if m == 1 or cls.moves:
-            best = int(keys.argmax())
-            return [best] if keys[best] > NONE else []
-
-        def evaluate(rows: Int, copies: Int) -> Int:
-            fresh = cls.evaluate(rows, copies, group.promised)
-            return fresh if points is None else np.where(fresh > NONE, fresh + (points[rows] << POINT), NONE)
-
-        proposal = propose_together(self.scorers, keys, m, evaluate)
-        picks: list[int] = proposal.nodes.tolist()
-        filled = proposal.full() if points is not None and picks else []
-        if filled:
-            if scored or group.preferred is None:
-                picks = picks[: _first_full(picks, filled)]
-            else:
-                picks = picks[: group.preferred.valid(picks, filled)]
-        return picks
-
-    def _scored(self, group: GroupKeys) -> tuple[Int, Int | None, bool]:
-        """First keys; the points that preferences and terms add, None for none; do domain terms score?"""
-        cls, preferred = group.cls, group.preferred
-        plain = (group.total, None if preferred is None else preferred.added, False)
-        if not self.chains.domains:
-            return plain
-        terms = self.chains.domain_terms(self.view, cls.shape, group.feasible)
-        if not terms:
-            return plain
-        allowed = group.feasible
-        for term in terms:
-            if term.ok is not None:
-                allowed = allowed & term.ok
-        scoring = [term for term in terms if term.raw is not None]
-        if scoring and not np.array_equal(allowed, group.feasible):
-            terms = self.chains.domain_terms(self.view, cls.shape, allowed)
-            scoring = [term for term in terms if term.raw is not None]
-        if not scoring and not cls.preferences:
-            return np.where(allowed, group.key, NONE), None, True
-        points = term_points(scoring, allowed)
-        if cls.preferences:
-            points += Normaliser(cls.preferences, allowed).added
-        keys = np.where(allowed, group.key + (points << POINT), NONE)
-        return keys, points, True
-
-
-def _first_full(picks: list[int], full: list[int]) -> int:
-    """How many picks go up to and including the one that fills a node first: then the scored group changes."""
-    last = {node: position for position, node in enumerate(picks)}
-    return min((last[node] for node in full if node in last), default=len(picks) - 1) + 1
 
 
 def nominated_node(view: View, task: int) -> int:
