@@ -296,21 +296,65 @@ def claim(
     namespace: str = "default",
     phase: str = "Bound",
     storage_class: str | None = None,
+    size: str = "1Gi",
+    modes: Sequence[str] = ("ReadWriteOnce",),
+    spec: Mapping[str, JsonValue] | None = None,
+    annotations: Mapping[str, str] | None = None,
     version: int | None = None,
 ) -> JsonObject:
-    """A PersistentVolumeClaim; Bound unless another phase is given."""
-    spec: JsonObject = {"accessModes": ["ReadWriteOnce"]}
+    """A PersistentVolumeClaim; Bound to the volume `pv-NAME` unless another phase is given."""
+    built: JsonObject = {"accessModes": list(modes), "resources": {"requests": {"storage": size}}}
     if phase == "Bound":
-        spec["volumeName"] = f"pv-{name}"
+        built["volumeName"] = f"pv-{name}"
     if storage_class is not None:
-        spec["storageClassName"] = storage_class
+        built["storageClassName"] = storage_class
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": _metadata(name, namespace, 0, version, None, None, "PersistentVolumeClaim"),
-        "spec": spec,
+        "metadata": _metadata(name, namespace, 0, version, None, annotations, "PersistentVolumeClaim"),
+        "spec": built | dict(spec or {}),
         "status": {"phase": phase},
     }
+
+
+def volume(
+    name: str,
+    *,
+    size: str = "1Gi",
+    storage_class: str | None = None,
+    node: str | None = None,
+    zone: str | None = None,
+    modes: Sequence[str] = ("ReadWriteOnce",),
+    claim: str | None = None,
+    driver: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    spec: Mapping[str, JsonValue] | None = None,
+    version: int | None = None,
+) -> JsonObject:
+    """A PersistentVolume, Available; `node` or `zone` where it can be reached, `claim` (of `default`) that has it."""
+    built: JsonObject = {"capacity": {"storage": size}, "accessModes": list(modes)}
+    if storage_class is not None:
+        built["storageClassName"] = storage_class
+    for key, value in (("kubernetes.io/hostname", node), ("topology.kubernetes.io/zone", zone)):
+        if value is not None:
+            term: JsonObject = {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}
+            built["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
+    if driver is not None:
+        built["csi"] = {"driver": driver, "volumeHandle": name}
+    if claim is not None:
+        built["claimRef"] = {"namespace": "default", "name": claim}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": _metadata(name, None, 0, version, labels, None, "PersistentVolume"),
+        "spec": built | dict(spec or {}),
+        "status": {"phase": "Available" if claim is None else "Bound"},
+    }
+
+
+def bound(name: str, **facts: str) -> list[JsonObject]:
+    """A claim and the volume that it is bound to."""
+    return [claim(name), volume(f"pv-{name}", claim=name, **facts)]  # type: ignore[arg-type]
 
 
 def service(
@@ -336,15 +380,26 @@ def namespace(
     }
 
 
-def storage_class(name: str, *, waits: bool = False, version: int | None = None) -> JsonObject:
+def storage_class(
+    name: str,
+    *,
+    waits: bool = False,
+    provisioner: str = "example.com/disk",
+    topology: Mapping[str, Sequence[str]] | None = None,
+    version: int | None = None,
+) -> JsonObject:
     """A StorageClass; `waits` for the first consumer before it binds volumes."""
-    return {
+    built: JsonObject = {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
         "metadata": _metadata(name, None, 0, version, None, None, "StorageClass"),
-        "provisioner": "example.com/disk",
+        "provisioner": provisioner,
         "volumeBindingMode": "WaitForFirstConsumer" if waits else "Immediate",
     }
+    if topology is not None:
+        expressions = [{"key": key, "values": list(values)} for key, values in topology.items()]
+        built["allowedTopologies"] = [{"matchLabelExpressions": expressions}]  # type: ignore[dict-item]
+    return built
 
 
 def replica_set(

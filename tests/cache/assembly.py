@@ -13,14 +13,17 @@ import numpy.typing as npt
 
 from vcray.cache.amounts import Amounts
 from vcray.cache.claims import ClaimFacts, facts_of
+from vcray.cache.details.storage import table
 from vcray.cache.knowledge import Knowledge
 from vcray.cache.labels import selects
 from vcray.cache.podspec import SpreadForm
 from vcray.cache.resolve import Context, Standing, plain, selectors_read, shape_of
 from vcray.cache.rows import GroupRow, NodeRow, PodRow, QueueRow
 from vcray.core.arrays import Bool, Int, Int32
+from vcray.core.details import Details
 from vcray.core.snapshot import SelectorSpec, Snapshot, tie_ranks
 from vcray.core.space import ResourceSpace
+from vcray.core.storage import ONE_POD
 from vcray.core.tables import (
     MISSING,
     HostPort,
@@ -146,7 +149,20 @@ class Assembler:
             queues=self._queue_table(),
             pod_facts=tuple(self.facts),
             label_sets=tuple(self.label_sets),
+            details=Details(storage=table(self.world.knowledge, self._users(), {})),
         )
+
+    def _users(self) -> dict[str, int]:
+        """Pods on nodes by claim that only one may use."""
+        users: dict[str, int] = {}
+        for row in self.world.pods.values():
+            if row.status in (Status.PENDING, Status.SUCCEEDED, Status.FAILED):
+                continue
+            for key in (f"{namespace_of(row)}/{name}" for name, _ in row.claims):
+                claim = self.world.knowledge.claims.get(key)
+                if claim is not None and ONE_POD in claim.access_modes:
+                    users[key] = users.get(key, 0) + 1
+        return users
 
     def amounts(self, columns: Iterable[Amounts]) -> tuple[Int, Bool]:
         """(R, K) amounts and the mask of resources that are named."""

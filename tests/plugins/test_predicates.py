@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from tests.builders import claim, node, pod, podgroup, taint
+from tests.builders import bound, node, pod, podgroup, taint
 from tests.plugins.worlds import World, nodes
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.core.arrays import Bool
@@ -163,7 +163,7 @@ def test_a_pod_with_a_missing_claim_waits_everywhere_and_says_so() -> None:
     assert allowed(world) == []
     (said,) = reasons(world)["n1"]
     assert "data" in said
-    assert allowed(World(node("n1"), claim("data"), asking(claims=["data"]))) == ["n1"]
+    assert allowed(World(node("n1"), bound("data"), asking(claims=["data"]))) == ["n1"]
 
 
 # ---- one node's state ----

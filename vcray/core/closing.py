@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vcray.core.decisions import Bind, Commit, Decisions, Event, Evict, QueueUpdate, Waiting
+from vcray.core.decisions import Bind, Commit, Decisions, Event, Evict, Preparation, QueueUpdate, Waiting
 from vcray.core.groups import SCHEDULABLE, UNSCHEDULABLE, Collector, close_groups, say_missing_queues
 from vcray.core.ledger import Ledger
 from vcray.core.openview import by_owner
@@ -112,7 +112,7 @@ def _commits(view: View, ledger: Ledger) -> tuple[Commit, ...]:
     for committed in ledger.commits:
         binds = parts.setdefault((jobs.names[committed.job], not committed.whole), [])
         binds += [
-            Bind(tasks.names[task], tasks.uids[task], nodes.names[node], _notes(ledger, task, node))
+            Bind(tasks.names[task], tasks.uids[task], nodes.names[node], *_belongings(ledger, task, node))
             for task, node in zip(committed.tasks, committed.nodes, strict=True)
         ]
     return tuple(
@@ -121,11 +121,14 @@ def _commits(view: View, ledger: Ledger) -> tuple[Commit, ...]:
     )
 
 
-def _notes(ledger: Ledger, task: int, node: int) -> tuple[tuple[str, str], ...]:
-    """What a pod's binding says of what was reserved for it."""
+def _belongings(
+    ledger: Ledger, task: int, node: int
+) -> tuple[tuple[tuple[str, str], ...], Preparation | None]:
+    """What a pod's binding says of what was reserved for it, and what must be done before it."""
     view = ledger.view
     shape = view.shapes[int(view.snapshot.tasks.shape[task])]
-    return tuple(sorted(ledger.reservations.notes(shape, task, node).items()))
+    notes = tuple(sorted(ledger.reservations.notes(shape, task, node).items()))
+    return notes, ledger.reservations.before(shape, task, node)
 
 
 def _pipelined(view: View, ledger: Ledger) -> tuple[tuple[str, str], ...]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from vcray.core.arrays import Bool, BoolLike, Float, FloatLike, Int, IntLike
 
 if TYPE_CHECKING:
+    from vcray.core.decisions import Preparation
     from vcray.core.meter import Figures
     from vcray.core.victims import Candidates, Claim
     from vcray.core.view import Rows, Shape, View
@@ -294,6 +295,14 @@ class Reserve(Protocol):
     def reserve(self, view: View, task: int, node: int, promised: bool) -> Callable[[], None] | str: ...
     def release(self, view: View, task: int, node: int) -> Callable[[], None]: ...
     def bind_notes(self, view: View, task: int, node: int) -> Mapping[str, str]: ...
+
+
+@runtime_checkable
+class BindBefore(Protocol):
+    """What must be written and come true before a pod of a shape that reserves is bound (PreBind); None for nothing. Asked
+    at the end of a session, for pods that are bound. Combined: joined in policy order."""
+
+    def bind_before(self, view: View, task: int, node: int) -> Preparation | None: ...
 
 
 @runtime_checkable

@@ -115,6 +115,7 @@ HOOKS = frozenset(
         "reserve",
         "release",
         "bind_notes",
+        "bind_before",
         "queue_figures",
         "job_share",
         "wakes_at",

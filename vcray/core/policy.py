@@ -95,6 +95,7 @@ COMBINE: Mapping[str, tuple[str, str]] = {
     "reserve": ("enablePredicate", "all are called; the first refusal undoes the others"),
     "release": ("enablePredicate", "all are called"),
     "bind_notes": ("enablePredicate", "merged in policy order"),
+    "bind_before": ("enablePredicate", "joined in policy order"),
     "queue_figures": ("", "per figure, the first that tells"),
     "job_share": ("", "the first that tells"),
     "wakes_at": ("", "min"),

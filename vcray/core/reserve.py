@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from vcray.core.hooks import Reserve
+from vcray.core.decisions import Preparation
+from vcray.core.hooks import BindBefore, Reserve
 from vcray.core.view import Shape, View
 
 Undo = Callable[[], None]
@@ -68,6 +69,23 @@ class Reservations:
         for hook in self.of(shape):
             merged.update(hook.bind_notes(self._view, task, node))
         return merged
+
+    def before(self, shape: Shape, task: int, node: int) -> Preparation | None:
+        """What must be written before the pod is bound; None for nothing."""
+        asked = [
+            hook.bind_before(self._view, task, node)
+            for hook in self.of(shape)
+            if isinstance(hook, BindBefore)
+        ]
+        parts = [part for part in asked if part]
+        if not parts:
+            return None
+        return Preparation(
+            volumes=tuple(each for part in parts for each in part.volumes),
+            provisions=tuple(each for part in parts for each in part.provisions),
+            devices=tuple(each for part in parts for each in part.devices),
+            timeout_s=max(part.timeout_s for part in parts),
+        )
 
 
 def _undo_all(undos: Sequence[Undo]) -> None:

@@ -113,7 +113,7 @@ class Storage:
     volumes: Mapping[str, Volume] = field(default_factory=dict)
     classes: Mapping[str, StorageClassRow] = field(default_factory=dict)
     capacities: Mapping[str, tuple[Capacity, ...]] = field(default_factory=dict)
-    publishing: frozenset[str] = frozenset()
+    publishing: tuple[str, ...] = ()
     used: Mapping[str, int] = field(default_factory=dict)
     promised: Mapping[str, str] = field(default_factory=dict)
 

@@ -97,23 +97,26 @@ def read_capacity(data: JsonObject) -> Capacity:
 
 def build(state: State) -> Storage | None:
     """The table; None where there is no claim."""
-    knowledge = state.knowledge
+    volumes = _rows(state.knowledge, "PersistentVolume", Volume)
+    return table(state.knowledge, _used(state), _promised(state, volumes))
+
+
+def table(knowledge: Knowledge, used: dict[str, int], promised: dict[str, str]) -> Storage | None:
+    """The table of what is known, with pods by ReadWriteOncePod claim and volumes given away; all in name order."""
     if not knowledge.claims:
         return None
-    volumes = _rows(knowledge, "PersistentVolume", Volume)
     capacities: dict[str, list[Capacity]] = {}
     for _, capacity in sorted(_rows(knowledge, "CSIStorageCapacity", Capacity).items()):
         capacities.setdefault(capacity.storage_class, []).append(capacity)
+    drivers = _rows(knowledge, "CSIDriver", Driver).values()
     return Storage(
-        claims=dict(knowledge.claims),
-        volumes=volumes,
-        classes=dict(knowledge.storage_classes),
-        capacities={name: tuple(found) for name, found in capacities.items()},
-        publishing=frozenset(
-            row.name for row in _rows(knowledge, "CSIDriver", Driver).values() if row.publishes
-        ),
-        used=_used(state),
-        promised=_promised(state, volumes),
+        claims=dict(sorted(knowledge.claims.items())),
+        volumes=dict(sorted(_rows(knowledge, "PersistentVolume", Volume).items())),
+        classes=dict(sorted(knowledge.storage_classes.items())),
+        capacities={name: tuple(found) for name, found in sorted(capacities.items())},
+        publishing=tuple(sorted(row.name for row in drivers if row.publishes)),
+        used=dict(sorted(used.items())),
+        promised=dict(sorted(promised.items())),
     )
 
 

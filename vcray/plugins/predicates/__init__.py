@@ -1,19 +1,20 @@
 """Volcano's `predicates`: where a pod may go, by kube-scheduler's filters.
 
 In their order: pods of a node, cordons, node selector and affinity, taints, host ports, affinity between pods, topology
-spread, volumes. Of volumes only this is decided yet: a pod whose claim is missing or not bound waits
-(`ShapeSpec.hold`). Resources are the kernel's own test. Sentences are kube-scheduler's, so that tools that read them
+spread, volumes. A pod whose claim is missing or never comes waits (`ShapeSpec.hold`). Resources, attachable volumes among
+them, are the kernel's own test. Sentences are kube-scheduler's, so that tools that read them
 keep working.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from pydantic import Field, JsonValue
 
 from vcray.core.arrays import Bool, BoolLike, Int
+from vcray.core.decisions import Preparation
 from vcray.core.domains import DomainIndex
 from vcray.core.hooks import DomainTerm, Reject
 from vcray.core.plugin import Args, Plugin
@@ -22,13 +23,15 @@ from vcray.core.view import Rows, Shape, View
 from vcray.plugins.predicates import node_rules
 from vcray.plugins.predicates.pod_affinity import NO_RULES, PodAffinity
 from vcray.plugins.predicates.topology_spread import TopologySpread
+from vcray.plugins.predicates.volumes import Volumes
 
 CROWDED = "node(s) pod number exceeded"
 PORTS = "node(s) didn't have free ports for the requested pod ports"
 
 
 class PredicatesArgs(Args):
-    """Switches of single checks. Cache, volume and device settings are accepted; they have nothing to act on yet."""
+    """Switches of single checks. Attachable volumes are resources, so `NodeVolumeLimitsEnable` has nothing to switch; masks are
+    made once a session, so neither has `CacheEnable`; capacity of storage is not scored, so neither have its weight and shape."""
 
     node_affinity: bool = Field(True, alias="predicate.NodeAffinityEnable")
     node_ports: bool = Field(True, alias="predicate.NodePortsEnable")
@@ -55,6 +58,10 @@ class Predicates(Plugin[PredicatesArgs]):
         """Index topology domains and the anti-affinity of running pods for this session."""
         nodes = view.snapshot.nodes
         domains = DomainIndex(nodes)
+        args, storage = self.args, view.snapshot.details.storage
+        self.volumes_ = None
+        if storage is not None:
+            self.volumes_ = Volumes(view, storage, args.volume_binding, args.volume_zone, args.volume_timeout)
         self.affinity_ = PodAffinity(nodes, domains) if self.args.pod_affinity else None
         self.spread_ = TopologySpread(nodes, domains) if self.args.pod_topology_spread else None
 
@@ -80,14 +87,40 @@ class Predicates(Plugin[PredicatesArgs]):
             terms.append(DomainTerm(ok=mask))
         if self.spread_ and shape.spec.spread and (mask := self.spread_.allowed(view, shape)) is not None:
             terms.append(DomainTerm(ok=mask))
+        if self.volumes_ and shape.spec.claims:
+            terms.append(DomainTerm(ok=self.volumes_.fit(shape).ok))
         return terms
 
     def moves_itself(self, view: View, shape: Shape) -> bool:
-        """Anti-affinity to its own kind beyond a node, or a spread constraint that counts its own kind."""
+        """Anti-affinity to its own kind beyond a node, a spread constraint that counts its own kind, or volumes to choose."""
         return bool(
             (self.affinity_ and self.affinity_.moves_itself(shape))
             or (self.spread_ and self.spread_.moves_itself(shape))
+            or self.reserves(view, shape)
         )
+
+    def reserves(self, view: View, shape: Shape) -> bool:
+        """Pods whose volumes are still to be chosen, or may be used by one pod only."""
+        return bool(shape.spec.claims and self.volumes_ and self.volumes_.moves(shape))
+
+    def reserve(self, view: View, task: int, node: int, promised: bool) -> Callable[[], None] | str:
+        """Choose the volumes that the pod gets on the node."""
+        assert self.volumes_ is not None
+        return self.volumes_.reserve(view.shapes[int(view.snapshot.tasks.shape[task])], node)
+
+    def release(self, view: View, task: int, node: int) -> Callable[[], None]:
+        """An evicted pod no longer uses its claims."""
+        assert self.volumes_ is not None
+        return self.volumes_.release(view.shapes[int(view.snapshot.tasks.shape[task])])
+
+    def bind_notes(self, view: View, task: int, node: int) -> Mapping[str, str]:
+        """None: what was chosen is written to claims and volumes."""
+        return {}
+
+    def bind_before(self, view: View, task: int, node: int) -> Preparation | None:
+        """What must be written to the volumes and claims of a placed pod."""
+        assert self.volumes_ is not None
+        return self.volumes_.before(view.shapes[int(view.snapshot.tasks.shape[task])])
 
     def valid_prefix(self, view: View, shape: Shape, nodes: Int) -> int:
         """All; one while the first pod of a series that wants its own kind near is yet to be placed."""
@@ -108,3 +141,5 @@ class Predicates(Plugin[PredicatesArgs]):
             yield from self.affinity_.rejects(view, shape)
         if self.spread_:
             yield from self.spread_.rejects(view, shape)
+        if self.volumes_ and shape.spec.claims:
+            yield from self.volumes_.rejects(shape)
