@@ -67,7 +67,7 @@ class Binder:
         outcomes = await self._all(
             self._commit(commit, limits.get(commit.job)) for commit in decisions.commits
         )
-        await self._all(self._evict(evict) for evict in decisions.evictions)
+        evictions = await self._all(self._evict(evict) for evict in decisions.evictions)
         refused = {
             outcome.job: outcome.message
             for each in outcomes
@@ -75,7 +75,11 @@ class Binder:
             if outcome.result == "refused"
         }
         await self._writer.write(decisions, refused)
-        return Executed(decisions.generation, tuple(outcome for each in outcomes for outcome in each))
+        return Executed(
+            decisions.generation,
+            tuple(outcome for each in outcomes for outcome in each),
+            tuple(outcome for each in evictions for outcome in each),
+        )
 
     async def _all(self, work: Iterable[Awaitable[tuple[Outcome, ...]]]) -> list[tuple[Outcome, ...]]:
         return list(await asyncio.gather(*work))
@@ -170,7 +174,8 @@ class Binder:
             return (Outcome(evict.job, evict.task, evict.uid, "gone"),)
         except VcrayError as error:
             log.warning("eviction refused", pod=evict.task, message=str(error))
-        return ()
+            return (Outcome(evict.job, evict.task, evict.uid, "refused", str(error)),)
+        return (Outcome(evict.job, evict.task, evict.uid, "evicted"),)
 
     async def _to_its_end(self, request: Awaitable[T]) -> T:
         """A request once begun is not broken off, whatever happens to who asked for it."""

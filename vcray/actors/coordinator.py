@@ -13,6 +13,8 @@ from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import replace
 from time import perf_counter
 
+import msgspec
+
 from vcray.actors.gauges import RoundGauges
 from vcray.actors.messages import (
     Accepted,
@@ -93,6 +95,7 @@ class Coordinator:
         self._gauges = RoundGauges(metrics)
         self._suspects: set[str] | None = None  # None: look at every gang, as after a start
         self._refusals = Refusals()
+        self._kept = Refusals()  # by UID of a pod that could not be evicted
         self._dirty = asyncio.Event()
         self._loop: asyncio.Task[None] | None = None
         self._writes: set[asyncio.Task[None]] = set()
@@ -179,6 +182,7 @@ class Coordinator:
             decisions, taken_back.union(filter(self._refusals.hopeless, self._suspects or ()))
         )
         self._merge.assume(decisions.commits, self._time.now())
+        self._merge.assume_gone(decisions.evictions, self._time.now())
         self._gauges.show(snapshot, meter)
         kept = self._novelty.keep(decisions, self._time.now())
         self._moments.note(decisions, snapshot.now)
@@ -220,6 +224,7 @@ class Coordinator:
         if isinstance(answer, Executed):
             async with self._deciding:
                 self._learn(order.decisions, answer.outcomes)
+                self._learn_who_stays(answer.evictions)
 
     def _learn(self, decisions: Decisions, outcomes: Iterable[Outcome]) -> None:
         """Forget what was not bound; a gang of which only a part went out is suspect from now on."""
@@ -234,6 +239,17 @@ class Coordinator:
                 self._in_background(self._forget_later(waits[job], of_job, job in whole), f"wait of {job}")
             else:
                 self._forget(of_job, job in whole)
+
+    def _learn_who_stays(self, evictions: Iterable[Outcome]) -> None:
+        """A pod whose eviction the server refuses counts as leaving for a moment longer each time, so that nobody tries it
+        again at once; then it stays."""
+        of_pods = [msgspec.structs.replace(outcome, job=outcome.uid) for outcome in evictions]
+        waits = self._kept.note(of_pods)
+        for outcome in of_pods:
+            if outcome.result == "refused":
+                self._in_background(
+                    self._forget_later(waits[outcome.job], (outcome,), False), f"wait of {outcome.task}"
+                )
 
     async def _forget_later(self, seconds: float, failed: Sequence[Outcome], whole: bool) -> None:
         """Until then the placements stay assumed, so nobody tries them again."""
@@ -271,6 +287,7 @@ class Coordinator:
         lost = frozenset(jobs) - made_whole
         evictions = take_back(snapshot, lost)
         if evictions:
+            self._merge.assume_gone(evictions, self._time.now())
             await self._execute(Execute(Decisions(snapshot.generation, evictions=evictions)))
         self._metrics.recoveries.labels(result="completed").inc(len(made_whole))
         self._metrics.recoveries.labels(result="evicted").inc(len(lost))

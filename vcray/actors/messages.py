@@ -133,7 +133,8 @@ class Execute(Frame, frozen=True, tag=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of one binding: `bound`, `refused` (may be tried again), `gone` (the pod is no more)."""
+    """What became of one binding: `bound`, `refused` (may be tried again), `gone` (the pod is no more). Of an eviction:
+    `evicted`, `refused`, `gone`."""
 
     job: str
     task: str
@@ -143,10 +144,11 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Executed(Frame, frozen=True, tag=True):
-    """Binder's answer: outcomes of all bindings of that round."""
+    """Binder's answer: outcomes of all bindings and evictions of that round."""
 
     generation: int
     outcomes: tuple[Outcome, ...]
+    evictions: tuple[Outcome, ...] = ()
 
 
 class Reconfigure(Frame, frozen=True, tag=True):

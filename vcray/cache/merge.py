@@ -8,11 +8,12 @@ shard tells of it, so deltas may be late, repeated or out of order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Final
 
 import numpy as np
 
+from vcray.cache.agentview import freeze_agent, waiting_rows
 from vcray.cache.assume import ASSUMED_S
 from vcray.cache.compaction import compact, is_due
 from vcray.cache.delta import Delta, Field
@@ -22,7 +23,7 @@ from vcray.cache.podintake import PodIntake
 from vcray.cache.resolver import Moves, Rows
 from vcray.cache.state import State
 from vcray.cache.sums import NodeSums
-from vcray.core.decisions import Commit
+from vcray.core.decisions import Commit, Evict
 from vcray.core.snapshot import Snapshot
 from vcray.core.space import ResourceSpace
 
@@ -66,13 +67,18 @@ class Merge:
         self._pods.assume(commits, now)
         self._settle()
 
+    def assume_gone(self, evictions: Iterable[Evict], now: float) -> None:
+        """Count decided evictions: their pods are Releasing until confirmed, forgotten or expired."""
+        self._pods.assume_gone(evictions, now)
+        self._settle()
+
     def forget(self, uids: Iterable[str]) -> None:
-        """Placements that were refused, by pod UID: the pods wait again."""
+        """Placements and evictions that were refused, by pod UID: the pods wait again, or stay."""
         self._pods.forget(uids)
         self._settle()
 
     def expire(self, now: float) -> tuple[str, ...]:
-        """Give up placements that nothing confirmed in time; UIDs of their pods."""
+        """Give up placements and evictions that nothing confirmed in time; UIDs of their pods."""
         overdue = self._pods.expire(now)
         if overdue:
             self._settle()
@@ -85,6 +91,16 @@ class Merge:
         self.generation += self._changed
         self._changed = False
         return freeze(self._state, self.generation, now, seed)
+
+    def agent_snapshot(self, now: float, seed: int, left_out: Set[str] = frozenset()) -> Snapshot:
+        """The present state as the agent's fast path sees it; `left_out`: keys of pods that are not to be tried now."""
+        self.generation += self._changed
+        self._changed = False
+        return freeze_agent(self._state, self.generation, now, seed, left_out)
+
+    def agent_waits(self) -> bool:
+        """Does any pod wait for the agent's fast path?"""
+        return len(waiting_rows(self._state)) > 0
 
     def rebuild(self) -> None:
         """Make all that is derived anew from the columns: shapes, selectors, sums, tables. The oracle of `apply`."""

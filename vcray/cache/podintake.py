@@ -7,15 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from vcray.api import names
+from vcray.api.devices import is_pod_note
 from vcray.cache.assume import ASSUMED_S, Assumption, Assumptions
 from vcray.cache.delta import FIELDS, Delta, Field
+from vcray.cache.departures import STAYS, Departures
 from vcray.cache.podcolumns import SHARD, PodColumns
 from vcray.cache.promises import PROMISES
 from vcray.cache.state import State
 from vcray.cache.store import Tombstones
 from vcray.core.arrays import Int
-from vcray.core.decisions import Commit, Preparation
+from vcray.core.decisions import Commit, Evict, Preparation
 from vcray.core.tables import MISSING, Notes, Status
 
 
@@ -27,6 +28,7 @@ class PodIntake:
         self._assumed_s = assumed_s
         self._tombstones = Tombstones()
         self._assumptions = Assumptions()
+        self._departures = Departures()
 
     def take(self, delta: Delta) -> None:
         """Take in rows; the newest version wins."""
@@ -42,6 +44,11 @@ class PodIntake:
         if delta.keys:
             values = self._translated(delta)
             admitted = self._admitted(delta, values)
+            if len(self._departures):
+                for column in admitted:
+                    status = int(values[Field.STATUS, column])
+                    if self._departures.told(delta.keys[column], delta.uids[column], status):
+                        values[Field.STATUS, column] = Status.RELEASING
             if len(self._assumptions):
                 for column in admitted:
                     self._overlay(delta.keys[column], delta.uids[column], values, column)
@@ -49,6 +56,7 @@ class PodIntake:
 
     def _remove(self, key: str) -> None:
         self._assumptions.drop(key)
+        self._departures.drop(key)
         self._state.remove_pod(key)
 
     def _drop_missing(self, delta: Delta) -> None:
@@ -159,7 +167,7 @@ class PodIntake:
     def _noted(self, facts: int, notes: Notes) -> int:
         """The number of a pod's facts with annotations that its binding brings, those that are read of pods."""
         known = self._state.facts.values[facts]
-        merged = {**dict(known.notes), **{key: value for key, value in notes if key in names.POD_NOTES}}
+        merged = {**dict(known.notes), **{key: value for key, value in notes if is_pod_note(key)}}
         return self._state.facts.number(replace(known, notes=tuple(sorted(merged.items()))))
 
     def assume(self, commits: Iterable[Commit], now: float) -> None:
@@ -181,13 +189,28 @@ class PodIntake:
                     self._promise(bind.uid, bind.before)
                 self._cover(bind.task, self._placed(hidden, bind.node, bind.notes))
 
+    def assume_gone(self, evictions: Iterable[Evict], now: float) -> None:
+        """Count decided evictions from now on: their pods are Releasing. Pods that do not stay anyway are passed over."""
+        for evict in evictions:
+            found = self._state.find(evict.task)
+            if found is None:
+                continue
+            table, row = found
+            status = int(table.data[Field.STATUS, row])
+            if table.uids[row] == evict.uid and status in STAYS:
+                self._departures.put(evict.task, evict.uid, now + self._assumed_s, status)
+                self._set_status(evict.task, Status.RELEASING)
+
     def _promise(self, uid: str, before: Preparation) -> None:
         self._state.promises.put(uid, before)
         self._state.frozen.details.changed(PROMISES)
 
     def forget(self, uids: Iterable[str]) -> None:
-        """Placements that did not come to be: the pods wait again."""
+        """Placements and evictions that did not come to be: the pods wait again, or stay."""
         for uid in uids:
+            stays = self._departures.take(uid)
+            if stays is not None:
+                self._set_status(*stays)
             if self._state.promises.drop(uid):
                 self._state.frozen.details.changed(PROMISES)
             found = self._assumptions.of_uid(uid)
@@ -196,8 +219,9 @@ class PodIntake:
                 self._cover(found.key, found.hidden)
 
     def expire(self, now: float) -> tuple[str, ...]:
-        """Give up placements whose time is over; UIDs of their pods."""
+        """Give up placements and evictions whose time is over; UIDs of their pods."""
         overdue = tuple(item.uid for item in self._assumptions.overdue(now))
+        overdue += tuple(self._departures.overdue(now))
         self.forget(overdue)
         return overdue
 
@@ -208,3 +232,11 @@ class PodIntake:
         table.data[:FIELDS, row] = column
         self._state.dirty[key] = None
         self._state.frozen.pods_changed()
+
+    def _set_status(self, key: str, status: int) -> None:
+        found = self._state.find(key)
+        assert found is not None
+        table, row = found
+        column = table.data[:FIELDS, row].copy()
+        column[Field.STATUS] = status
+        self._cover(key, column)
