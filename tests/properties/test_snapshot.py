@@ -13,10 +13,11 @@ from vcray.api.meta import JsonObject
 from vcray.cache.canonical import canonical
 from vcray.cache.cluster import ClusterCache
 from vcray.cache.delta import pack, unpack
+from vcray.cache.keeps import Keeps
 from vcray.cache.merge import Merge
 from vcray.cache.shard import CacheShard, Router, as_node, as_pod
 from vcray.cache.store import Event
-from vcray.cache.translate import counts, node_row, pod_row
+from vcray.cache.translate import node_row, pod_row
 from vcray.cache.translate_cluster import CLUSTER_KINDS, cluster_row
 from vcray.core.decisions import Bind, Commit
 from vcray.core.tables import Status
@@ -30,7 +31,7 @@ def plainly(objects: list[JsonObject]) -> bytes:
     world = World()
     for item in objects:
         kind = str(item["kind"])
-        if kind == "Pod" and counts(as_pod(item), frozenset({"volcano"})):
+        if kind == "Pod" and Keeps().pod(as_pod(item)):
             row = pod_row(as_pod(item))
             world.pods[row.key] = row
         elif kind == "Node":

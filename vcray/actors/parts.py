@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from vcray.actors.deployment import ADMISSION, BINDER, CLUSTER, CONTROLLERS, COORDINATOR, ROUTER, pool
 from vcray.actors.runtime import Actor, Handle, Runtime, Time
@@ -43,6 +43,9 @@ from vcray.kube.transport import Transport
 from vcray.kube.watch import watch_nodes, watch_objects, watch_pods
 from vcray.metrics import Metrics
 from vcray.registry import Registry, discover
+
+if TYPE_CHECKING:
+    from vcray.cache.keeps import Keeps
 
 PATIENCE_S = 1.0
 """How long something must be unschedulable before it is told: Volcano's period."""
@@ -167,9 +170,23 @@ async def _shard(place: Place, part: str) -> None:
 
     settings = place.facts.settings
     index = settings.pools if part == CLUSTER else int(part.rpartition("-")[2])
-    names = settings.scheduler_names
+    keeps = keeps_of(settings)
     coordinator = place.reach(COORDINATOR)
-    await place.runtime.spawn(part, lambda: ShardActor(CacheShard(index, names), coordinator))
+    await place.runtime.spawn(part, lambda: ShardActor(CacheShard(index, keeps), coordinator))
+
+
+def keeps_of(settings: Settings) -> Keeps:
+    """Which objects the caches are for."""
+    from vcray.cache.keeps import Keeps, node_selector
+    from vcray.cache.ring import Ring
+
+    shared = settings.multi_scheduler_enable
+    return Keeps(
+        schedulers=frozenset(settings.scheduler_names),
+        agents=frozenset(settings.agent_scheduler_names),
+        nodes=node_selector(settings.node_selector),
+        ring=Ring.of(settings.scheduler_pod_name, settings.scheduler_num) if shared else None,
+    )
 
 
 async def _router(place: Place, part: str) -> None:

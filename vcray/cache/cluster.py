@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from vcray.api import names
 from vcray.api.meta import JsonObject
 from vcray.cache.assume import ASSUMED_S
+from vcray.cache.keeps import Keeps
 from vcray.cache.merge import Merge
 from vcray.cache.shard import BAD_OBJECT, CacheShard, Router
 from vcray.cache.store import Event
@@ -21,11 +22,11 @@ class ClusterCache:
 
     def __init__(
         self,
-        scheduler_names: Iterable[str] = (names.SCHEDULER_NAME,),
+        keeps: Keeps | Iterable[str] = (names.SCHEDULER_NAME,),
         pools: int = 1,
         assumed_s: float = ASSUMED_S,
     ) -> None:
-        found = tuple(scheduler_names)
+        found = keeps if isinstance(keeps, Keeps) else tuple(keeps)
         self.merge = Merge(assumed_s)
         self._router = Router(pools)
         self._shards = [CacheShard(number, found) for number in range(pools + 1)]

@@ -13,7 +13,7 @@ import numpy as np
 
 from vcray.cache.delta import Field
 from vcray.cache.interning import Interner
-from vcray.cache.state import State
+from vcray.cache.state import FIRST_STRINGS, State
 from vcray.core.arrays import Int
 from vcray.core.tables import PodFacts
 
@@ -35,7 +35,7 @@ def compact(state: State, hidden: Sequence[Int]) -> None:
     """Number anew what the pods' columns and these further columns use; the state must be restarted after it."""
     matrices = [table.data[:, : len(table)] for table in state.tables.values()]
     matrices += [column[:, None] for column in hidden]
-    strings, state.strings = state.strings, Interner([""])
+    strings, state.strings = state.strings, Interner(FIRST_STRINGS)
     for field in (Field.JOB, Field.NODE, Field.NOMINATED, Field.OWNER):
         _number_anew(matrices, field, strings.values, state.string_numbers)
     roles, state.roles = state.roles, Interner([""])

@@ -41,10 +41,20 @@ def fixed(array: A) -> A:
     return array
 
 
-def task_table(tasks: PodColumns, job_row: Int, node_column: Int, shape_row: Int) -> TaskTable:
-    """The tasks; the three arrays translate numbers of names and internal shape rows."""
-    used = tasks.used
-    names, uids = tasks.names()
+def task_table(
+    tasks: PodColumns, job_row: Int, node_column: Int, shape_row: Int, rows: Int | None = None
+) -> TaskTable:
+    """The tasks, or some rows of them; the three arrays translate numbers of names and internal shape rows."""
+    if rows is None:
+        used = tasks.used
+        names, uids = tasks.names()
+    else:
+        names = tuple(tasks.keys[row] for row in rows.tolist())
+        uids = tuple(tasks.uids[row] for row in rows.tolist())
+
+        def used(field: int) -> Int:
+            column: Int = tasks.data[field, rows]
+            return column
 
     def narrow(column: Int) -> Int32:
         return fixed(column.astype(np.int32))
@@ -69,9 +79,9 @@ def task_table(tasks: PodColumns, job_row: Int, node_column: Int, shape_row: Int
     )
 
 
-def shapes_in_use(tasks: PodColumns, shapes: ShapeTable) -> tuple[tuple[ShapeSpec, ...], Int]:
-    """Shapes that some task has, and (capacity,) their rows in the snapshot by internal row."""
-    count = np.bincount(tasks.used(SHAPE), minlength=max(1, len(shapes)))
+def shapes_in_use(used: Int, shapes: ShapeTable) -> tuple[tuple[ShapeSpec, ...], Int]:
+    """Shapes that some task has (`used`: the tasks' internal rows), and (capacity,) their rows in the snapshot."""
+    count = np.bincount(used, minlength=max(1, len(shapes)))
     rows = np.flatnonzero(count)
     out = np.full(len(count), -1, np.int64)
     out[rows] = np.arange(len(rows))
@@ -167,7 +177,7 @@ def freeze(state: State, generation: int, now: float, seed: int) -> Snapshot:
     frozen, shapes = state.frozen, state.resolver.shapes
     tasks = state.tables[True]
     if frozen.tasks is None:
-        frozen.shapes, shape_row = shapes_in_use(tasks, shapes)
+        frozen.shapes, shape_row = shapes_in_use(tasks.used(SHAPE), shapes)
         frozen.tasks = task_table(tasks, state.job_row, state.node_column, shape_row)
     gated = bool(frozen.tasks.gated.any())
     if frozen.queues is None:

@@ -12,6 +12,9 @@ from vcray.api import names
 from vcray.api.wire import Pod
 from vcray.core.tables import MISSING, Status
 
+AGENT_JOB = "/agent"
+"""Job of the pods that wait for the agent's fast path. No PodGroup has this key, since none has an empty namespace."""
+
 DEFAULT_TASK_PRIORITY = 1
 """Priority of a pod that states none, as Volcano has it."""
 

@@ -33,6 +33,10 @@ class NodeStatics:
     notes: tuple[Notes, ...]
 
 
+IMAGE_SETS = 64
+"""Sets of images for which the answer is kept."""
+
+
 class NodeColumns:
     """Node rows by name and what is made of them."""
 
@@ -46,6 +50,7 @@ class NodeColumns:
         self._statics: NodeStatics | None = None
         self._ties: tuple[int, tuple[str, ...], Int] | None = None
         self._images: dict[str, tuple[Int32, Int]] = {}
+        self._image_sets: dict[frozenset[str], dict[str, tuple[Int32, Int]]] = {}
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -63,14 +68,14 @@ class NodeColumns:
             self.image_nodes.setdefault(image, {})[row.name] = size
         self.rows[row.name] = row
         self._changed[row.name] = None
-        self._images = {}
+        self._images, self._image_sets = {}, {}
         return [image for image in images if (image in known) != (image in self.image_nodes)]
 
     def drop(self, name: str) -> list[str]:
         """Forget a node; images that only it had."""
         row = self.rows.pop(name)
         self._statics = None
-        self._images = {}
+        self._images, self._image_sets = {}, {}
         self._forget_images(row)
         return [image for image, _ in row.images if image not in self.image_nodes]
 
@@ -84,6 +89,7 @@ class NodeColumns:
     def number(self) -> None:
         """Give nodes their columns anew after one came or went, or the resources changed."""
         self._statics = None
+        self._images, self._image_sets = {}, {}
         self._ordered = sorted(self.rows.values(), key=lambda row: row.name)
         self.column = {row.name: number for number, row in enumerate(self._ordered)}
 
@@ -152,8 +158,15 @@ class NodeColumns:
         return self._ties[2]
 
     def images(self, wanted: frozenset[str]) -> dict[str, tuple[Int32, Int]]:
-        """For each of these images the columns of the nodes that have it and its size there."""
-        found: dict[str, tuple[Int32, Int]] = {}
+        """For each of these images the columns of the nodes that have it and its size there.
+
+        The same object as before while no node changes: what rests on it then still holds."""
+        known = self._image_sets.get(wanted)
+        if known is not None:
+            return known
+        if len(self._image_sets) >= IMAGE_SETS:
+            self._image_sets.clear()
+        found = self._image_sets[wanted] = {}
         for image in sorted(wanted):
             if image not in self._images:
                 pairs = sorted((self.column[name], size) for name, size in self.image_nodes[image].items())

@@ -14,6 +14,8 @@ from vcray.cache.delta import FIELDS, Field
 from vcray.cache.interning import grown
 from vcray.core.arrays import Int
 
+AGENT: Final = 1
+"""Number of `groups.AGENT_JOB` in the column JOB."""
 SHARD: Final = FIELDS
 """Which shard told of the pod."""
 SPREAD: Final = FIELDS + 1

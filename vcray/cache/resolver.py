@@ -19,7 +19,7 @@ from vcray.cache.delta import NO_CLAIMS, Field, NamespacedClaims
 from vcray.cache.interning import Interner, combined, grown
 from vcray.cache.knowledge import Knowledge
 from vcray.cache.labelsets import LabelSets
-from vcray.cache.podcolumns import HELD, LEAVING, SHAPE, SPREAD, PodColumns
+from vcray.cache.podcolumns import AGENT, HELD, LEAVING, SHAPE, SPREAD, PodColumns
 from vcray.cache.podspec import PodForm, SpreadForm, TermForm, settled
 from vcray.cache.resolve import Context, Standing, selectors_read, shape_of
 from vcray.cache.shapes import ShapeTable
@@ -210,6 +210,9 @@ class Resolver:
     ) -> None:
         """Bring the shapes of these rows up to date, and of all that this touches; `moves` may hold removals already."""
         self._default_spread(tables[True], rows[True], owners)
+        others = tables[False]
+        of_agent = others.data[Field.JOB, rows[False]] == AGENT
+        self._default_spread(others, rows[False][of_agent], owners)
         suspects, born = self._births(tables, rows, node_column)
         if born:
             rows = self._with_labels(tables, born, rows)
@@ -287,7 +290,7 @@ class Resolver:
             if not len(some):
                 continue
             standing, resident = self._standing(tables[task], some, node_column)
-            keep = standing != int(Standing.BARE) if task else resident
+            keep = standing != int(Standing.BARE) if task else resident | _for_agent(data, some, standing)
             some, standing = some[keep], standing[keep]
             if not len(some):
                 continue
@@ -314,7 +317,7 @@ class Resolver:
         standing, resident = self._standing(table, rows, node_column)
         bare, waiting = standing == int(Standing.BARE), standing == int(Standing.WAITING)
         shape = np.full(len(rows), -1, np.int64)
-        want = np.ones(len(rows), np.bool_) if task else resident
+        want = np.ones(len(rows), np.bool_) if task else resident | _for_agent(data, rows, standing)
         columns = [
             data[Field.FORM, rows],
             standing,
@@ -378,3 +381,9 @@ class Resolver:
             images=images,
         )
         return self.shapes.row(key, shape_of(spec, Standing(standing), context))
+
+
+def _for_agent(data: Int, rows: Int, standing: Int) -> Bool:
+    """Which of these other pods wait for the agent's fast path: they have shapes as tasks do."""
+    found: Bool = (data[Field.JOB, rows] == AGENT) & (standing == int(Standing.WAITING))
+    return found

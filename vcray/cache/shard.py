@@ -16,11 +16,12 @@ from vcray.api import names
 from vcray.api.quantity import QuantityError
 from vcray.api.wire import Node, Pod, to_node, to_pod
 from vcray.cache.delta import Delta, PodMatrix
-from vcray.cache.groups import job_of
+from vcray.cache.groups import AGENT_JOB, job_of
+from vcray.cache.keeps import Keeps
 from vcray.cache.podspec import PodForm
 from vcray.cache.rows import ClusterRow, NodeRow, PodRow
 from vcray.cache.store import Event, KubeObject, Store, version_of
-from vcray.cache.translate import counts, node_row, pod_row
+from vcray.cache.translate import node_row, pod_row
 from vcray.cache.translate_cluster import CLUSTER_KINDS, cluster_row, key_of, resource_version_of
 
 MOVED: Final = "MOVED"
@@ -95,10 +96,10 @@ class Router:
 class CacheShard:
     """Keeps the newest row of each object that it was sent and tells what changed. Pure: it only answers."""
 
-    def __init__(self, shard: int = 0, scheduler_names: Iterable[str] = (names.SCHEDULER_NAME,)) -> None:
+    def __init__(self, shard: int = 0, keeps: Keeps | Iterable[str] = (names.SCHEDULER_NAME,)) -> None:
         self.shard = shard
         self.generation = 0
-        self._scheduler_names = frozenset(scheduler_names)
+        self._keeps = keeps if isinstance(keeps, Keeps) else Keeps(frozenset(keeps))
         self._pods: Store[PodRow] = Store()
         self._nodes: Store[NodeRow] = Store()
         self._cluster: dict[str, Store[ClusterRow]] = {kind: Store() for kind in CLUSTER_KINDS}
@@ -169,9 +170,11 @@ class CacheShard:
                 changes.gone[key] = max(version, changes.gone.get(key, 0))
             return
         pod = as_pod(event.object)
-        if not counts(pod, self._scheduler_names):
+        if not self._keeps.pod(pod):
             return
         row = pod_row(pod)
+        if self._keeps.for_agent(pod):
+            row = row._replace(job=AGENT_JOB)
         if len(self._forms) > FORMS:
             self._forms.clear()
         row = row._replace(form=self._forms.setdefault(row.form, row.form))
@@ -192,7 +195,10 @@ class CacheShard:
             if self._nodes.drop(key, version) or version:
                 changes.gone_nodes[key] = max(version, changes.gone_nodes.get(key, 0))
             return
-        row = node_row(as_node(event.object))
+        node = as_node(event.object)
+        if not self._keeps.node(node):
+            return
+        row = node_row(node)
         before = self._nodes.get(key)
         if self._nodes.put(key, version, row) and (before is None or before[2:] != row[2:]):
             changes.nodes[key] = row
@@ -205,6 +211,12 @@ class CacheShard:
             changes.cluster.pop(place, None)
             if store.drop(key, version) or version:
                 changes.gone_cluster[place] = max(version, changes.gone_cluster.get(place, 0))
+            return
+        if (
+            event.kind == "PodGroup"
+            and isinstance(event.object, dict)
+            and not self._keeps.group(event.object)
+        ):
             return
         row = cluster_row(event.kind, event.object)
         before = store.get(key)

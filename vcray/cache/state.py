@@ -7,11 +7,13 @@ if it is none. Changes mark pods dirty by key, since rows move; `Merge` settles 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import numpy as np
 
 from vcray.cache.delta import Field
 from vcray.cache.freeze import Frozen
+from vcray.cache.groups import AGENT_JOB
 from vcray.cache.interning import Interner, grown
 from vcray.cache.jobcolumns import JobColumns
 from vcray.cache.knowledge import Knowledge
@@ -25,6 +27,9 @@ from vcray.core.arrays import Int
 from vcray.core.space import ResourceSpace
 from vcray.core.tables import MISSING, PodFacts
 
+FIRST_STRINGS: Final = ("", AGENT_JOB)
+"""Strings whose numbers never change: 0 and `podcolumns.AGENT`."""
+
 
 class State:
     """Tables of a cluster. `tables[True]` are the pods of known PodGroups, `tables[False]` all others."""
@@ -34,7 +39,7 @@ class State:
         self.knowledge = Knowledge()
         self.nodes = NodeColumns()
         self.tables = {True: PodColumns(), False: PodColumns()}
-        self.strings: Interner[str] = Interner([""])
+        self.strings: Interner[str] = Interner(FIRST_STRINGS)
         self.roles: Interner[str] = Interner([""])
         self.facts: Interner[PodFacts] = Interner([PodFacts()])
         self.jobs = JobColumns(self.space)
