@@ -6,10 +6,7 @@ import numpy as np
 
 from tests.builders import gang, node, pod, podgroup
 from tests.plugins.worlds import World
-from vcray.config.scheduler import load_scheduler_config
-from vcray.core.policy import build_policy
 from vcray.plugins.drf import Drf
-from vcray.registry import discover
 
 
 def test_the_share_is_the_largest_part_of_any_resource() -> None:
@@ -46,10 +43,3 @@ def test_promised_tasks_count_and_the_share_follows_at_once() -> None:
 def test_resources_that_the_cluster_lacks_do_not_count() -> None:
     world = World(node("n1", cpu=10), gang("a", 1, gpu=1))
     assert world.plugin(Drf).job_order(world.view, world.job("a")) == 0.0
-
-
-def test_hierarchy_is_accepted_and_reported() -> None:
-    conf = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: drf\n    enableHierarchy: true\n'
-    policy = build_policy(load_scheduler_config(conf), discover())
-    (problem,) = policy.problems
-    assert (problem.code, problem.where) == ("VC0106", "tiers[0].plugins[0].enableHierarchy")

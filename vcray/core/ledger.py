@@ -334,6 +334,7 @@ class Ledger:
         queues.claimed[:, queue] += amount
         if allocated:
             queues.allocated[:, queue] += amount
+        queues.charges[queue] += 1
         claimed = queues.claimed_list[queue]
         for r in shape.nonzero:
             claimed[r] += shape.req[r] * count

@@ -200,7 +200,7 @@ def _live_queues(snapshot: Snapshot, jobs: LiveJobs, tree: QueueTree) -> LiveQue
         subtree[list(path)] += own
     sums: list[list[int]] = subtree.tolist()
     upward = [tuple(sums[at] for at in path) for path in tree.paths]
-    return LiveQueues(allocated, claimed, claimed.T.tolist(), sums, upward)
+    return LiveQueues(allocated, claimed, claimed.T.tolist(), sums, upward, [0] * size)
 
 
 def cluster_total(nodes: NodeTable) -> Int:

@@ -22,12 +22,14 @@ Key = tuple[object, ...]
 class KeyedHeap:
     """A heap whose items may change their key: the latest push of an item counts."""
 
-    __slots__ = ("_current", "_heap")
+    __slots__ = ("_current", "_heap", "popped")
 
     def __init__(self, pairs: Iterable[tuple[Key, int]] = ()) -> None:
         self._heap: list[tuple[Key, int]] = list(pairs)
         self._current: dict[int, Key] = {item: key for key, item in self._heap}
         heapq.heapify(self._heap)
+        self.popped: Key = ()
+        """The key under which the last item was popped."""
 
     def __len__(self) -> int:
         return len(self._current)
@@ -43,6 +45,7 @@ class KeyedHeap:
             key, item = heapq.heappop(self._heap)
             if self._current.get(item) is key:
                 del self._current[item]
+                self.popped = key
                 return item
         return None
 
@@ -65,8 +68,14 @@ class Turns:
         self._queues = KeyedHeap((self._queue_key(queue), queue) for queue in queues)
 
     def pop_queue(self) -> int | None:
-        """The first queue, taken out."""
-        return self._queues.pop()
+        """The first queue, taken out. One whose key has moved since it was pushed, by a charge of another queue in its tree
+        or by an eviction, goes back to its new place first."""
+        while (queue := self._queues.pop()) is not None:
+            key = self._queue_key(queue)
+            if key == self._queues.popped:
+                return queue
+            self._queues.push(key, queue)
+        return None
 
     def push_queue(self, queue: int) -> None:
         """Put a queue back with its present key."""

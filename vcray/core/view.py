@@ -110,13 +110,15 @@ class LiveJobs:
 class LiveQueues:
     """Sums of each queue's own jobs: `allocated` by status, `claimed` with pipelined tasks (R, Q); `claimed_list[q][r]` is
     `claimed` as Python numbers, kept in step, for hooks asked every turn, and `subtree_list[q][r]` what the queue and all
-    below it claim. `upward[q]`: the lists of `subtree_list` that a charge of queue q goes to. Lists are changed in place."""
+    below it claim. `upward[q]`: the lists of `subtree_list` that a charge of queue q goes to. `charges[q]` counts the
+    changes of queue q's sums, rollbacks included. Lists are changed in place."""
 
     allocated: Int  # (R, Q)
     claimed: Int  # (R, Q)
     claimed_list: list[list[int]]
     subtree_list: list[list[int]]
     upward: list[tuple[list[int], ...]]
+    charges: list[int]
 
 
 @dataclass(slots=True, eq=False)

@@ -2,33 +2,63 @@
 
 A job's share is the largest part of any cluster resource that its tasks hold, pods and scalars included, so many tiny
 pods can be dominated by `pods`. Promised tasks count. Within a queue a job may take from one that would still hold at least
-as much. The hierarchical form (`enableHierarchy`) orders queues; it is not built yet.
+as much. With `enableHierarchy` queues are ordered too, along a tree that their annotations spell (`hierarchy`), and queues that
+stand before others there may take pods back from them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from pydantic import Field
 
 from vcray.core.arrays import Bool, FloatLike, Int, IntLike
 from vcray.core.plugin import Args, Plugin
 from vcray.core.victims import Candidates, Claim
 from vcray.core.view import View
+from vcray.plugins.drf.hierarchy import Hierarchy
 
 EQUAL = 1e-6
 """Shares that differ by no more count as equal between claimant and victim."""
 
 
-class Drf(Plugin[Args]):
-    """Orders jobs by dominant share."""
+class DrfArgs(Args):
+    """`hierarchy` is the flag of the plugin's entry."""
 
-    unbuilt = {
-        "enableHierarchy": "hierarchical drf is not built yet; jobs are ordered by their own share alone"
-    }
+    hierarchy: bool = Field(False, alias="enableHierarchy")
+
+
+class Drf(Plugin[DrfArgs]):
+    """Orders jobs by dominant share, and queues too where they form a tree (`tree_`)."""
+
+    args_model = DrfArgs
+    flags = ("enableHierarchy",)
 
     def open(self, view: View) -> None:
         """Cluster totals by resource row, for the resources that the cluster has."""
         total = view.total.tolist()
         self.total_ = [(row, float(amount)) for row, amount in enumerate(total) if amount > 0]
+        self.tree_ = Hierarchy(view) if self.args.hierarchy else None
+
+    def queue_order(self, view: View, queue: int) -> Sequence[float]:
+        """In a tree: level by level branches that can grow first, then those with the smaller share by weight."""
+        return () if self.tree_ is None else self.tree_.key(view, queue)
+
+    def reclaimable(self, view: View, claim: Claim, candidates: Candidates) -> Bool | None:
+        """In a tree: pods of queues that the claimant's queue, holding its request, goes before without them, each alone."""
+        if self.tree_ is None:
+            return None
+        supposed = self.tree_.supposing(view, claim.job, claim.queue, claim.request)
+        shapes = view.snapshot.tasks.shape[candidates.task].tolist()
+        rows = zip(candidates.job.tolist(), candidates.queue.tolist(), shapes, strict=True)
+        return np.array(
+            [
+                supposed.goes_before(job, queue, shape, candidates.request[:, i])
+                for i, (job, queue, shape) in enumerate(rows)
+            ],
+            dtype=bool,
+        )
 
     def job_order(self, view: View, jobs: IntLike) -> FloatLike:
         """Dominant share, smaller first; equal shares leave the order to others."""
