@@ -15,12 +15,14 @@ from vcray.actors.deployment import ADMISSION, BINDER, CLUSTER, CONTROLLERS, COO
 from vcray.actors.runtime import Actor, Handle, Runtime, Time
 from vcray.actors.watcher import AnyWatch, Watcher
 from vcray.api.resources import (
+    CONFIGMAPS,
     CSIDRIVERS,
     CSINODES,
     CSISTORAGECAPACITIES,
     HYPERNODES,
     NAMESPACES,
     NODES,
+    NUMATOPOLOGIES,
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
     PODDISRUPTIONBUDGETS,
@@ -35,6 +37,7 @@ from vcray.api.resources import (
     STORAGECLASSES,
     Resource,
 )
+from vcray.config.deviceconfig import device_config_name
 from vcray.config.scheduler import DEFAULT_CONF
 from vcray.config.settings import Settings
 from vcray.core.pools import Scorers
@@ -46,9 +49,6 @@ from vcray.registry import Registry, discover
 
 if TYPE_CHECKING:
     from vcray.cache.keeps import Keeps
-
-PATIENCE_S = 1.0
-"""How long something must be unschedulable before it is told: Volcano's period."""
 
 CLUSTER_RESOURCES: tuple[Resource, ...] = (
     PODGROUPS,
@@ -67,8 +67,17 @@ CLUSTER_RESOURCES: tuple[Resource, ...] = (
     CSINODES,
     CSIDRIVERS,
     CSISTORAGECAPACITIES,
+    CONFIGMAPS,
+    NUMATOPOLOGIES,
 )
 """What the scheduler reads besides pods and nodes."""
+
+
+def read_by_scheduler(settings: Settings) -> tuple[Resource, ...]:
+    """What the scheduler watches."""
+    left = () if settings.priority_class else (PRIORITYCLASSES,)
+    return (PODS, NODES, *(resource for resource in CLUSTER_RESOURCES if resource not in left))
+
 
 MAILBOX: Final = 4096
 """Messages that the two busiest actors may have waiting."""
@@ -131,7 +140,7 @@ async def _coordinator(place: Place, part: str) -> None:
     from vcray.core.pools import LocalScorers
 
     settings, manual = place.facts.settings, place.facts.manual
-    resources = (PODS, NODES, *CLUSTER_RESOURCES)
+    resources = read_by_scheduler(settings)
     registry = place.registry or discover()
     policy = policy_from(place.facts.scheduler_conf, registry)
 
@@ -157,7 +166,7 @@ async def _coordinator(place: Place, part: str) -> None:
             decider,
             settings.coalesce_ms / 1000,
             manual,
-            0.0 if manual else PATIENCE_S,
+            0.0 if manual else settings.schedule_period_s,
             place.facts.scheduler_conf,
         )
 
@@ -197,8 +206,8 @@ async def _router(place: Place, part: str) -> None:
     shards = [place.reach(name) for name in (*map(pool, range(pools)), CLUSTER)]
     router = await place.runtime.spawn(part, lambda: RouterActor(Router(pools), shards))
     client = place.client("scheduler")
-    for resource in (PODS, NODES, *CLUSTER_RESOURCES):
-        _watch(place, _structs(client, resource), router)
+    for resource in read_by_scheduler(place.facts.settings):
+        _watch(place, _structs(client, resource, place.facts.scheduler_conf), router)
 
 
 async def _controllers(place: Place, part: str) -> None:
@@ -255,8 +264,12 @@ def _watch(place: Place, watch: AnyWatch, target: Handle) -> None:
     )
 
 
-def _structs(client: KubeClient, resource: Resource) -> AnyWatch:
-    """Pods and nodes as structs with the fields that the scheduler reads, all else as JSON."""
+def _structs(client: KubeClient, resource: Resource, conf: str) -> AnyWatch:
+    """Pods and nodes as structs with the fields that the scheduler reads, all else as JSON.
+
+    Of all ConfigMaps only those that bear the name of the device configuration."""
     if resource == PODS:
         return watch_pods(client)
+    if resource == CONFIGMAPS:
+        return watch_objects(client, resource, field_selector=f"metadata.name={device_config_name(conf)}")
     return watch_nodes(client) if resource == NODES else watch_objects(client, resource)

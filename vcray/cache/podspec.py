@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from vcray.api import names
+from vcray.api import devices
 from vcray.api.names import CPU, MEMORY
-from vcray.api.podresources import nonzero_requests, pod_requests
+from vcray.api.podresources import nonzero_requests, pod_requests, resource_amounts
 from vcray.api.wire import (
     NodeSelectorTerm,
     Pod,
@@ -82,6 +82,7 @@ class PodForm:
     notes: Notes = ()
     asks: tuple[ContainerAsk, ...] = ()
     pinned: tuple[int, ...] = ()
+    limits: tuple[int, int] = (0, 0)
 
 
 def waiting_form(pod: Pod) -> PodForm:
@@ -99,7 +100,7 @@ def waiting_form(pod: Pod) -> PodForm:
         spread=tuple(_spread(pod, constraint) for constraint in spec.topology_spread_constraints),
         images=tuple(sorted(normalised_image(image) for image in images if image)),
         containers=len(images),
-        notes=notes_of(names.PLACEMENT_NOTES, pod.metadata.annotations, pod.metadata.labels),
+        notes=notes_of(devices.PLACEMENT_KEYS, pod.metadata.annotations, pod.metadata.labels),
     )
 
 
@@ -116,6 +117,7 @@ def resident_form(pod: Pod) -> PodForm:
         preferred=_preferred(pod),
         asks=asks_of(pod),
         pinned=pinned_of(pod),
+        limits=_limits(pod, requests),
     )
 
 
@@ -135,6 +137,7 @@ def settled(form: PodForm) -> PodForm:
         preferred=form.preferred,
         asks=form.asks,
         pinned=form.pinned,
+        limits=form.limits,
     )
 
 
@@ -168,6 +171,26 @@ def devices_of(pod: Pod) -> tuple[str, ...]:
         elif made[claim.name]:
             found.append(made[claim.name] or "")
     return tuple(found)
+
+
+def _limits(pod: Pod, requests: Amounts) -> tuple[int, int]:
+    """Limits of cpu and memory where they are above the requests, else 0: pods without such a limit share a shape."""
+    containers, init = pod.spec.containers, pod.spec.init_containers
+    if all(
+        not container.resources.limits or container.resources.limits == container.resources.requests
+        for container in (*containers, *init)
+    ):
+        return 0, 0
+    total = [0, 0]
+    for container in containers:
+        stated = resource_amounts(container.resources.limits)
+        total = [total[0] + stated.get(CPU, 0), total[1] + stated.get(MEMORY, 0)]
+    for container in init:
+        stated = resource_amounts(container.resources.limits)
+        total = [max(total[0], stated.get(CPU, 0)), max(total[1], stated.get(MEMORY, 0))]
+    asked = dict(requests)
+    cpu, memory = (min(limit, MOST) for limit in total)
+    return cpu if cpu > asked.get(CPU, 0) else 0, memory if memory > asked.get(MEMORY, 0) else 0
 
 
 def _amounts(pod: Pod) -> tuple[Amounts, tuple[int, int]]:

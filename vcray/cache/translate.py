@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from math import isfinite
 
-from vcray.api import names
+from vcray.api import devices, names
 from vcray.api.meta import JsonObject, JsonValue, parse_time
 from vcray.api.podresources import qos_class, resource_amounts
 from vcray.api.quantity import value
 from vcray.api.wire import Node, PersistentVolumeClaim, Pod, PriorityClass
 from vcray.cache import groups
-from vcray.cache.amounts import Amounts, bounded
+from vcray.cache.amounts import MOST, Amounts, bounded
 from vcray.cache.labels import labels_of, notes_of, requirements_of
 from vcray.cache.podspec import (
     bare_form,
@@ -32,7 +32,7 @@ from vcray.cache.rows import (
 )
 from vcray.cache.store import version_of
 from vcray.core.storage import ClaimRow
-from vcray.core.tables import PodFacts, Status, Taint
+from vcray.core.tables import Notes, PodFacts, Status, Taint
 
 TERMINAL = (Status.SUCCEEDED, Status.FAILED)
 
@@ -42,11 +42,6 @@ def seconds(moment: datetime | str | None) -> int:
     if not moment:
         return 0
     return int((parse_time(moment) if isinstance(moment, str) else moment).timestamp())
-
-
-def counts(pod: Pod, scheduler_names: frozenset[str]) -> bool:
-    """Is the pod of any concern: ours to schedule, or on a node already?"""
-    return bool(pod.spec.node_name) or pod.spec.scheduler_name in scheduler_names
 
 
 def pod_row(pod: Pod) -> PodRow:
@@ -90,7 +85,9 @@ def facts_of(pod: Pod) -> PodFacts:
     """What plugins read of a pod beside its shape."""
     metadata, spec = pod.metadata, pod.spec
     return PodFacts(
-        notes=notes_of(names.POD_NOTES, metadata.annotations, metadata.labels),
+        notes=_with_chips(
+            notes_of(devices.POD_KEYS, metadata.annotations, metadata.labels), metadata.annotations
+        ),
         priority_class=spec.priority_class_name,
         priority=spec.priority,
         never_preempts=spec.preemption_policy == "Never",
@@ -98,6 +95,11 @@ def facts_of(pod: Pod) -> PodFacts:
         preemptable=groups.preemptable_of(metadata.annotations, metadata.labels, absent=True),
         leaving=metadata.deletion_timestamp is not None,
     )
+
+
+def _with_chips(notes: Notes, annotations: Mapping[str, str]) -> Notes:
+    chips = devices.chip_notes(annotations)
+    return tuple(sorted((*notes, *chips))) if chips else notes
 
 
 def _scheduled(pod: Pod) -> int:
@@ -113,6 +115,7 @@ def node_row(node: Node) -> NodeRow:
     kube = resource_amounts(node.status.allocatable)
     annotations = node.metadata.annotations
     offered = dict(kube)
+    capacity = resource_amounts(node.status.capacity)
     for resource, annotation in (
         (names.CPU, names.OVERSUBSCRIPTION_CPU),
         (names.MEMORY, names.OVERSUBSCRIPTION_MEMORY),
@@ -120,6 +123,7 @@ def node_row(node: Node) -> NodeRow:
         extra = _number(annotations.get(annotation, ""))
         if extra:
             offered[resource] = offered.get(resource, 0) + extra
+            capacity[resource] = capacity.get(resource, 0) + extra
     images = {
         normalised_image(name): image.size_bytes for image in node.status.images for name in image.names
     }
@@ -134,7 +138,8 @@ def node_row(node: Node) -> NodeRow:
         taints=tuple(sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))),
         labels=labels_of(node.metadata.labels),
         images=tuple(sorted(images.items())),
-        notes=notes_of(names.NODE_NOTES, annotations, {}),
+        notes=_with_chips(notes_of(devices.NODE_KEYS, annotations, {}), annotations),
+        capacity=(min(capacity.get(names.CPU, 0), MOST), min(capacity.get(names.MEMORY, 0), MOST)),
     )
 
 

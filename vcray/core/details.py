@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vcray.core.budgets import BudgetTable
+from vcray.core.cards import CardTable, Holder
 from vcray.core.hypernodes import HyperNodeTable
 from vcray.core.storage import Storage
+from vcray.core.usage import Capacities, UsageTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,11 @@ class Details:
     hypernodes: HyperNodeTable | None = None
     storage: Storage | None = None
     budgets: BudgetTable | None = None
+    cards: CardTable | None = None
+    holders: tuple[Holder, ...] | None = None
+    capacities: Capacities | None = None
+    usage: UsageTable | None = None
+    """Put in by the coordinator, not by the cache."""
 
 
 NO_DETAILS = Details()

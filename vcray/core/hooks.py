@@ -18,6 +18,8 @@ from vcray.core.arrays import Bool, BoolLike, Float, FloatLike, Int, IntLike
 if TYPE_CHECKING:
     from vcray.core.decisions import Preparation
     from vcray.core.meter import Figures
+    from vcray.core.snapshot import Snapshot
+    from vcray.core.tables import ShapeSpec
     from vcray.core.victims import Candidates, Claim
     from vcray.core.view import Rows, Shape, View
 
@@ -335,6 +337,15 @@ class Ran(Protocol):
     Combined: all, sorted. Asked at the end of a session."""
 
     def ran(self, view: View) -> Sequence[str]: ...
+
+
+@runtime_checkable
+class Charges(Protocol):
+    """What pods of a shape are charged in place of their requests: resource -> whole units, 0 for one that nodes and queues
+    pass by; None: what they request. Asked before the session opens, so of a plugin that was not opened. Combined: merged in
+    policy order (`vcray.core.charges`)."""
+
+    def charges(self, snapshot: Snapshot, spec: ShapeSpec) -> Mapping[str, int] | None: ...
 
 
 class Closing(Protocol):

@@ -115,6 +115,7 @@ HOOKS = frozenset(
         "reserve",
         "release",
         "bind_notes",
+        "charges",
         "bind_before",
         "queue_figures",
         "job_share",
@@ -147,6 +148,8 @@ class Plugin(Generic[A]):
     """Victims that it refuses are not taken, whatever its tier: share plugins (volcano-sh/volcano#5896) and protection."""
     particular: ClassVar[bool] = False
     """What it reserves depends on the very pod (its claims), not only on shape, annotations and labels of pods."""
+    observes: ClassVar[bool] = False
+    """Its `reserve` only takes note and never refuses: no flag switches it off."""
     unbuilt: ClassVar[Mapping[str, str]] = {}
     flags: ClassVar[tuple[str, ...]] = ()
     """Flags of its entry, such as `enableHierarchy`, that the plugin reads: they come among its arguments."""

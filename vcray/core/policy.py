@@ -18,6 +18,7 @@ from vcray.core.action import Action
 from vcray.core.arrays import Bool, Int
 from vcray.core.hooks import (
     Answer,
+    Charges,
     ClassKey,
     Close,
     Closing,
@@ -100,6 +101,7 @@ COMBINE: Mapping[str, tuple[str, str]] = {
     "job_share": ("", "the first that tells"),
     "wakes_at": ("", "min"),
     "ran": ("", "all, sorted"),
+    "charges": ("enablePredicate", "merged in policy order"),
     "open": ("", "all are called"),
     "close": ("", "all are called"),
     **PART_COMBINE,
@@ -127,6 +129,15 @@ class Policy:
     def open(self, view: View, meter: Meter | None = None) -> Chains:
         """Fresh plugins, opened in policy order; `meter` hears how long each took."""
         return Chains(self, view, meter)
+
+    def charging(self) -> list[Charges]:
+        """Plugins that say what pods are charged, not opened."""
+        return [
+            cast(Charges, recipe.plugin(recipe.args))
+            for tier in self.tiers
+            for recipe in tier
+            if offers(recipe.plugin, Charges) and recipe.config.enabled("enablePredicate")
+        ]
 
     def has_action(self, name: str) -> bool:
         """Is an action of that name configured?"""
@@ -240,7 +251,11 @@ class Chains:
         self.queue_orders = [p.queue_order for p in self._all(QueueOrder, "enableQueueOrder")]
         self.overuses = [p.queue_overused for p in self._all(QueueOverused, "enabledOverused")]
         self.allowers = [p.queue_allows for p in self._all(QueueAllows, "enabledAllocatable")]
-        self.reservers = self._all(Reserve, "enablePredicate")
+        self.reservers = [
+            cast(Reserve, plugin)
+            for plugin, config in flat
+            if offers(type(plugin), Reserve) and (config.enabled("enablePredicate") or plugin.observes)
+        ]
         self.enqueueds = [p.job_enqueued for p in self._all(JobEnqueued, "enableJobEnqueued")]
         self.figures = [p.queue_figures for p in self._all(FiguresOfQueue)]
         self.shares = [p.job_share for p in self._all(ShareOfJob)]

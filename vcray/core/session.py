@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from vcray.core.carry import Carry
+from vcray.core.charges import charged
 from vcray.core.closing import close
 from vcray.core.decisions import Decisions
 from vcray.core.ledger import Ledger
@@ -52,6 +53,7 @@ def open_session(
     """A session before its first action; for tests and for callers that drive actions themselves."""
     carry, meter = carry or Carry(), meter or Meter()
     carry.start(policy, snapshot.nodes)
+    snapshot = charged(snapshot, policy.charging())
     view, matrix = open_view(snapshot)
     ledger = Ledger(view, matrix)
     chains = policy.open(view, meter)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from vcray.api.meta import JsonObject
-from vcray.cache.details import budgets, hypernodes, storage
+from vcray.cache.details import budgets, capacities, cards, hypernodes, storage
 from vcray.cache.details.source import NODES, PODS, Kept, Source
 from vcray.core.details import Details
 
@@ -21,7 +21,14 @@ __all__ = ["KINDS", "NODES", "PODS", "SOURCES", "DetailTables", "Kept", "Source"
 if TYPE_CHECKING:
     from vcray.cache.state import State
 
-SOURCES: Final[tuple[Source, ...]] = (budgets.SOURCE, hypernodes.SOURCE, storage.SOURCE)
+SOURCES: Final[tuple[Source, ...]] = (
+    budgets.SOURCE,
+    capacities.SOURCE,
+    hypernodes.SOURCE,
+    storage.SOURCE,
+    cards.SOURCE,
+    cards.HOLDERS,
+)
 
 _KEPT: Final[dict[str, Kept]] = {kind: kept for source in SOURCES for kind, kept in source.kinds.items()}
 KINDS: Final = tuple(_KEPT)

@@ -1,0 +1,173 @@
+"""Volcano's `deviceshare`: which cards of a node a pod gets, and what of them.
+
+Device plugins share cards between pods and read from a pod's annotations which it was given. So the scheduler keeps the ledger
+of cards: a node takes a pod only where its cards do, a placement takes its part of them at once and gives it back when it is
+undone, and the binding bears the annotations. Each kind of card is a family, in a module beside this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import floor
+from typing import Any
+
+import numpy as np
+
+from vcray.core.arrays import Bool, BoolLike, FloatLike
+from vcray.core.cards import NO_CARDS, DeviceConfig, Holder
+from vcray.core.hooks import Reject
+from vcray.core.plugin import Plugin
+from vcray.core.snapshot import Snapshot
+from vcray.core.tables import Notes, ShapeSpec
+from vcray.core.view import Rows, Shape, View
+from vcray.plugins.deviceshare.arguments import DeviceShareArgs
+from vcray.plugins.deviceshare.decks import Choice, Owner, Phase, Refused, Share
+from vcray.plugins.deviceshare.families import charges, families, uses_groups
+from vcray.plugins.deviceshare.table import Table
+
+AnyTable = Table[Any]
+
+
+class DeviceShare(Plugin[DeviceShareArgs]):
+    """Keeps the ledger of cards."""
+
+    args_model = DeviceShareArgs
+
+    def open(self, view: View) -> None:
+        """Families that are switched on; decks are made when a node is first looked at."""
+        self.view_ = view
+        self.rules_ = self.args.rules
+        self.tables_: list[AnyTable] = []
+        asked = any(shape.spec.asks for shape in view.shapes)
+        if asked and self.args.any_family:
+            holders: dict[str, list[tuple[Holder, Owner]]] = {}
+            for holder in view.snapshot.details.holders or ():
+                owner = Owner(holder.group, self._rules_of(holder.labels))
+                holders.setdefault(holder.node, []).append((holder, owner))
+            made = families(self.args, self._config(view.snapshot))
+            self.tables_ = [Table(family, view, holders) for family in made]
+        self.grouped_ = any(uses_groups(shape.spec) for shape in view.shapes) if self.tables_ else False
+
+    def _config(self, snapshot: Snapshot) -> DeviceConfig:
+        table = snapshot.details.cards or NO_CARDS
+        return table.config(self.args.config_namespace, self.args.config_name)
+
+    def _rules_of(self, labels: Notes) -> frozenset[int]:
+        known = set(labels)
+        return frozenset(number for number, rule in enumerate(self.rules_) if known.issuperset(rule))
+
+    def charges(self, snapshot: Snapshot, spec: ShapeSpec) -> Mapping[str, int] | None:
+        """What a pod's cards count in queues and on nodes; 0 for what only the ledger of cards knows."""
+        if not spec.asks or not self.args.any_family:
+            return None
+        return charges(self.args, self._config(snapshot), snapshot, spec) or None
+
+    def class_key(self, view: View, job: int) -> object:
+        """Pods that keep away from others of their PodGroup are placed apart from those of other PodGroups."""
+        return view.snapshot.jobs.names[job] if self.grouped_ else None
+
+    # ---- nodes ----
+
+    def _wanted(self, shape: Shape) -> list[tuple[AnyTable, Any]]:
+        if not shape.spec.asks:
+            return []
+        asks = ((table, table.ask(shape.row)) for table in self.tables_)
+        return [(table, ask) for table, ask in asks if ask is not None]
+
+    def node_filter(self, view: View, rows: Rows, shape: Shape) -> BoolLike | None:
+        """Have the node's cards room for the pod, beside all that stays?"""
+        wanted = self._wanted(shape)
+        if not wanted:
+            return None
+
+        def fits(node: int, copies: int) -> bool:
+            return all(
+                isinstance(table.answer(shape.row, ask, node, copies), Choice) for table, ask in wanted
+            )
+
+        found: BoolLike = _each(rows, fits, np.bool_)
+        return found
+
+    def node_score(self, view: View, rows: Rows, shape: Shape) -> FloatLike | None:
+        """Scores of all families, rounded, times the weight; only with a weight, as in Volcano."""
+        wanted = self._wanted(shape) if self.args.weight > 0 else []
+        if not wanted:
+            return None
+
+        def score(node: int, copies: int) -> float:
+            answers = [table.answer(shape.row, ask, node, copies) for table, ask in wanted]
+            total = sum(answer.score for answer in answers if isinstance(answer, Choice))
+            return float(floor(total + 0.5) * self.args.weight)
+
+        found: FloatLike = _each(rows, score, np.float64)
+        return found
+
+    def why(self, view: View, shape: Shape) -> Iterator[Reject]:
+        """Reasons of the families, in their order, each with the nodes that give it."""
+        size = len(view.snapshot.nodes)
+        for table, ask in self._wanted(shape):
+            found: dict[Refused, Bool] = {}
+            for node in range(size):
+                answer = table.answer(shape.row, ask, node)
+                if isinstance(answer, Refused):
+                    found.setdefault(answer, np.zeros(size, dtype=np.bool_))[node] = True
+            for refused in sorted(found, key=lambda refused: refused.reason):
+                yield Reject(found[refused], refused.reason, refused.curable)
+
+    # ---- placing ----
+
+    def reserves(self, view: View, shape: Shape) -> bool:
+        """Pods that ask for cards of a family that is switched on."""
+        return bool(self._wanted(shape))
+
+    def reserve(self, view: View, task: int, node: int, promised: bool) -> Callable[[], None] | str:
+        """Take cards for the pod."""
+        shape, owner = view.shapes[int(view.snapshot.tasks.shape[task])], self._owner(view, task)
+        phase = Phase.PROMISED if promised else Phase.HELD
+        undos: list[Callable[[], None]] = []
+        for table, ask in self._wanted(shape):
+            answer = table.choose(ask, node, owner, promised)
+            if isinstance(answer, Refused):
+                _undo(undos)
+                return answer.reason
+            share = Share(answer.parts, phase, owner, answer)
+            undos.append(table.deck(node).put(view.snapshot.tasks.names[task], share))
+        return lambda: _undo(undos)
+
+    def release(self, view: View, task: int, node: int) -> Callable[[], None]:
+        """The pod's cards are free for promises from now on."""
+        name = view.snapshot.tasks.names[task]
+        undos = [table.deck(node).leave(name) for table in self.tables_]
+        return lambda: _undo(undos)
+
+    def bind_notes(self, view: View, task: int, node: int) -> Mapping[str, str]:
+        """The cards that the pod got, as its device plugin reads it."""
+        name, where = view.snapshot.tasks.names[task], view.snapshot.nodes.names[node]
+        notes: dict[str, str] = {}
+        for table in self.tables_:
+            deck = table.deck(node)
+            share = deck.shares.get(name)
+            if share is not None and share.choice is not None:
+                notes.update(table.family.notes(deck.cards, share.choice, where, int(view.snapshot.now)))
+        return notes
+
+    def _owner(self, view: View, task: int) -> Owner:
+        tasks, rules = view.snapshot.tasks, frozenset[int]()
+        if self.rules_:
+            rules = self._rules_of(view.snapshot.label_sets[int(tasks.labels[task])])
+        return Owner(view.snapshot.jobs.names[int(tasks.job[task])], rules)
+
+
+def _each(rows: Rows, answer: Callable[[int, int], Any], kind: type[np.generic]) -> Any:
+    """An answer for each row, from its number and the copies assumed there."""
+    index, copies = rows.index, rows.copies
+    if isinstance(index, int):
+        return answer(index, int(copies) if isinstance(copies, int) else 0)
+    nodes = index.tolist()
+    many = [0] * len(nodes) if copies is None else np.broadcast_to(copies, len(nodes)).tolist()
+    return np.array([answer(node, count) for node, count in zip(nodes, many, strict=True)], dtype=kind)
+
+
+def _undo(undos: Sequence[Callable[[], None]]) -> None:
+    for undo in reversed(undos):
+        undo()

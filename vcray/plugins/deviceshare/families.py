@@ -1,0 +1,44 @@
+"""Which families of cards a configuration switches on, and what their pods are charged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from vcray.api.devices import GROUP_POLICY, VGPU_REGISTER
+from vcray.core.cards import DeviceConfig
+from vcray.core.snapshot import Snapshot
+from vcray.core.tables import ShapeSpec
+from vcray.plugins.deviceshare.arguments import DeviceShareArgs
+from vcray.plugins.deviceshare.table import Family
+from vcray.plugins.deviceshare.vgpu import SPREAD, Vgpu, charges_of, slices_of
+from vcray.plugins.deviceshare.wire import registered
+
+
+def families(args: DeviceShareArgs, config: DeviceConfig) -> list[Family[Any]]:
+    """The families that are switched on, in Volcano's order."""
+    found: list[Family[Any]] = []
+    if args.vgpu:
+        found.append(Vgpu(config.vgpu, args.policy))
+    return found
+
+
+def uses_groups(spec: ShapeSpec) -> bool:
+    """Does it matter to the pod which PodGroup others on its cards belong to?"""
+    return dict(spec.notes).get(GROUP_POLICY) == SPREAD
+
+
+def charges(
+    args: DeviceShareArgs, config: DeviceConfig, snapshot: Snapshot, spec: ShapeSpec
+) -> Mapping[str, int]:
+    """What a pod is charged, by resource, in whole units; resources that nobody lists and no card knows stay as they are."""
+    found: dict[str, int] = {}
+    if args.vgpu and slices_of(spec, config.vgpu):
+        found |= charges_of(spec, config.vgpu, _largest(snapshot))
+    return found
+
+
+def _largest(snapshot: Snapshot) -> int:
+    """Memory of the largest card of the cluster."""
+    texts = {text for notes in snapshot.nodes.notes for key, text in notes if key == VGPU_REGISTER}
+    return max((card.memory for text in texts for card in registered(text)), default=0)

@@ -1,0 +1,162 @@
+"""Cards of all nodes of one family in a session: made when first asked for, kept current with every placement.
+
+What a node answers depends on its cards and on what is taken of them, so equal nodes in equal states share one answer: of ten
+thousand nodes alike a few are asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from vcray.api.devices import HAMI_SCORE
+from vcray.core.cards import Holder
+from vcray.core.tables import MISSING, ShapeSpec
+from vcray.core.view import View
+from vcray.plugins.deviceshare.decks import (
+    NOBODY,
+    Card,
+    Choice,
+    Deck,
+    Owner,
+    Part,
+    Phase,
+    Refused,
+    Share,
+    Usage,
+    equal_cards,
+)
+from vcray.plugins.deviceshare.links import Links, links_of
+
+A = TypeVar("A", bound=Hashable)
+
+NO_CARDS = Refused("node not initialized with device", curable=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What families read of a node."""
+
+    view: View
+    node: int
+    notes: Mapping[str, str]
+
+    def amount(self, resource: str) -> int:
+        """What the node offers of a resource, in whole units."""
+        row = self.view.space.row(resource)
+        return 0 if row is None else int(self.view.snapshot.nodes.allocatable[row, self.node]) // 1000
+
+    def label(self, key: str) -> str:
+        """A label's value, empty without it."""
+        labels = self.view.snapshot.nodes.labels
+        number = labels.keys.get(key)
+        value = MISSING if number is None else int(labels.column[number, self.node])
+        return "" if number is None or value == MISSING else labels.values[number][value]
+
+
+class Family(Protocol[A]):
+    """A kind of card, and how its pods ask for it."""
+
+    @property
+    def name(self) -> str: ...
+
+    def asks(self, spec: ShapeSpec) -> A | None:
+        """What a pod asks for; None for a pod of no concern."""
+        ...
+
+    def cards(self, node: NodeFacts) -> tuple[Card, ...]:
+        """Cards of a node, in order."""
+        ...
+
+    def parts(self, holder: Holder, cards: Sequence[Card]) -> tuple[Part, ...]:
+        """What a pod on the node holds."""
+        ...
+
+    def names_cards(self, ask: A) -> bool:
+        """Does it matter for the pod which of equal cards is which?"""
+        ...
+
+    def choose(
+        self, cards: Sequence[Card], usage: list[Usage], ask: A, owner: Owner, links: Links | None
+    ) -> Choice | Refused:
+        """Cards for a pod beside what is taken; `usage` then has its parts too."""
+        ...
+
+    def notes(self, cards: Sequence[Card], choice: Choice, node: str, now: int) -> Mapping[str, str]:
+        """Annotations of a pod that got this."""
+        ...
+
+
+class Table(Generic[A]):
+    """Decks by node row, and what they answer."""
+
+    def __init__(
+        self, family: Family[A], view: View, holders: Mapping[str, Sequence[tuple[Holder, Owner]]]
+    ) -> None:
+        self.family = family
+        self._view = view
+        self._holders = holders
+        self._decks: dict[int, Deck] = {}
+        self._asks: dict[int, A | None] = {}
+        self._links: dict[int, Links | None] = {}
+        self._answers: dict[Hashable, Choice | Refused] = {}
+        self._known: dict[tuple[int, int], tuple[int, Choice | Refused]] = {}
+
+    def ask(self, shape: int) -> A | None:
+        """What pods of a shape ask of this family."""
+        if shape not in self._asks:
+            self._asks[shape] = self.family.asks(self._view.shapes[shape].spec)
+        return self._asks[shape]
+
+    def deck(self, node: int) -> Deck:
+        """The node's cards and who holds them."""
+        found = self._decks.get(node)
+        if found is None:
+            nodes = self._view.snapshot.nodes
+            notes = dict(nodes.notes[node])
+            cards = self.family.cards(NodeFacts(self._view, node, notes))
+            found = self._decks[node] = Deck(cards)
+            self._links[node] = links_of(notes.get(HAMI_SCORE, ""), tuple(card.id for card in cards))
+            for holder, owner in self._holders.get(nodes.names[node], ()):
+                parts = self.family.parts(holder, cards)
+                if parts:
+                    phase = Phase.LEAVING if holder.leaving else Phase.HELD
+                    found.put(holder.pod, Share(parts, phase, owner))
+        return found
+
+    def answer(self, shape: int, ask: A, node: int, copies: int = 0) -> Choice | Refused:
+        """What the node offers beside all that stays there and `copies` more such pods."""
+        deck = self.deck(node)
+        if not deck.cards:
+            return NO_CARDS
+        if copies:
+            return self._after(ask, deck, node, copies)
+        known = self._known.get((shape, node))
+        if known is None or known[0] != deck.version:
+            known = self._known[shape, node] = (deck.version, self._answer(shape, ask, deck, node))
+        return known[1]
+
+    def _answer(self, shape: int, ask: A, deck: Deck, node: int) -> Choice | Refused:
+        usage, links = deck.usage(promised=True), self._links[node]
+        cards = deck.cards if self.family.names_cards(ask) else equal_cards(deck.cards)
+        key = (shape, cards, links, tuple(each.key() for each in usage))
+        found = self._answers.get(key)
+        if found is None:
+            found = self._answers[key] = self.family.choose(deck.cards, usage, ask, NOBODY, links)
+        return found
+
+    def _after(self, ask: A, deck: Deck, node: int, copies: int) -> Choice | Refused:
+        usage = deck.usage(promised=True)
+        for _ in range(copies):
+            found = self.family.choose(deck.cards, usage, ask, NOBODY, self._links[node])
+            if isinstance(found, Refused):
+                return found
+        return self.family.choose(deck.cards, usage, ask, NOBODY, self._links[node])
+
+    def choose(self, ask: A, node: int, owner: Owner, promised: bool) -> Choice | Refused:
+        """Cards for one pod, now or once what leaves is gone."""
+        deck = self.deck(node)
+        if not deck.cards:
+            return NO_CARDS
+        return self.family.choose(deck.cards, deck.usage(promised), ask, owner, self._links[node])
