@@ -15,6 +15,8 @@ from time import perf_counter
 
 import msgspec
 
+from vcray.actors.agent import AgentPath, waits_for_agent_alone
+from vcray.actors.agent_turns import AgentTurns
 from vcray.actors.gauges import RoundGauges
 from vcray.actors.messages import (
     Accepted,
@@ -35,6 +37,7 @@ from vcray.actors.novelty import Novelty
 from vcray.actors.refusals import Refusals
 from vcray.actors.runtime import Handle, Time
 from vcray.actors.scoring import Decider
+from vcray.actors.unready import Unready
 from vcray.cache.delta import Delta, Field
 from vcray.cache.merge import Merge
 from vcray.config.scheduler import load_scheduler_config
@@ -72,6 +75,7 @@ class Coordinator:
         manual: bool = False,
         patience_s: float = 0.0,
         conf: str = "",
+        agent: tuple[AgentPath, Handle] | None = None,
     ) -> None:
         self._merge = merge
         self._policy = policy
@@ -95,16 +99,30 @@ class Coordinator:
         self._gauges = RoundGauges(metrics)
         self._suspects: set[str] | None = None  # None: look at every gang, as after a start
         self._refusals = Refusals()
+        self._unready = Unready()
         self._kept = Refusals()  # by UID of a pod that could not be evicted
         self._dirty = asyncio.Event()
+        self._agent = agent and AgentTurns(
+            *agent,
+            merge,
+            self._deciding,
+            time,
+            metrics,
+            lambda: bool(self._unsynced),
+            self._dirty.set,
+        )
         self._loop: asyncio.Task[None] | None = None
         self._writes: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         if not self._manual:
             self._loop = asyncio.create_task(self._rounds(), name="rounds")
+            if self._agent is not None:
+                self._agent.start()
 
     async def stop(self) -> None:
+        if self._agent is not None:
+            await self._agent.stop()
         for task in (*self._writes, *([self._loop] if self._loop else [])):
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -114,12 +132,12 @@ class Coordinator:
         match message:
             case Changed(parcel=parcel):
                 async with self._deciding:
-                    self._watched(parcel.delta)
-                    self._merge.apply(parcel.delta)
-                self._dirty.set()
+                    self._apply(parcel.delta)
             case Synced(resource=resource, shard=shard):
                 self._unsynced.discard((resource, shard))
                 self._dirty.set()
+                if self._agent is not None:
+                    self._agent.wake()
             case Reconfigure(text=text):
                 async with self._deciding:
                     return self._reconfigure(text)
@@ -133,6 +151,19 @@ class Coordinator:
             case _:
                 raise TypeError(type(message).__name__)
         return None
+
+    def _apply(self, delta: Delta) -> None:
+        """Take in what changed, and see to who wants to know."""
+        self._watched(delta)
+        if self._agent is None:
+            self._merge.apply(delta)
+            self._dirty.set()
+            return
+        self._agent.path.saw(delta)
+        self._merge.apply(delta)
+        self._agent.wake()
+        if not waits_for_agent_alone(delta):
+            self._dirty.set()
 
     def _watched(self, delta: Delta) -> None:
         """Take the ages of pods that are seen for the first time."""
@@ -150,6 +181,8 @@ class Coordinator:
             if self._unsynced:
                 continue
             try:
+                for waiting in self._unready.orders(self._merge.generation, self._time.now()):
+                    self._write(waiting)
                 self._write(await self._decide(await self._recover()))
             except Exception:  # the fence: a fault in one round must not end scheduling
                 log.exception("round failed")
@@ -158,10 +191,14 @@ class Coordinator:
                 self._dirty.set()
 
     async def _manual_round(self) -> RoundDone:
+        singles = () if self._agent is None else await self._agent.one()
+        for waiting in self._unready.orders(self._merge.generation, self._time.now(), all_of_them=True):
+            await self._execute(waiting)
         order = await self._decide(await self._recover())
         if _something(order.decisions):
             await self._execute(order)
-        return RoundDone(order.decisions.generation, order.decisions)
+        told = replace(order.decisions, commits=(*singles, *order.decisions.commits))
+        return RoundDone(told.generation, told)
 
     async def _decide(self, taken_back: frozenset[str]) -> Execute:
         async with self._deciding:
@@ -223,8 +260,9 @@ class Coordinator:
         self._metrics.write_latency.observe((perf_counter() - started) * 1000)
         if isinstance(answer, Executed):
             async with self._deciding:
+                self._unready.note(order, answer.outcomes, self._time.now())
+                self._look_again_by(self._unready.due)
                 self._learn(order.decisions, answer.outcomes)
-                self._learn_who_stays(answer.evictions)
 
     def _learn(self, decisions: Decisions, outcomes: Iterable[Outcome]) -> None:
         """Forget what was not bound; a gang of which only a part went out is suspect from now on."""
@@ -232,7 +270,7 @@ class Coordinator:
         whole = {commit.job for commit in decisions.commits if commit.whole}
         failed: dict[str, list[Outcome]] = {}
         for outcome in outcomes:
-            if outcome.result != "bound":
+            if outcome.result not in ("bound", "waiting"):
                 failed.setdefault(outcome.job, []).append(outcome)
         for job, of_job in failed.items():
             if waits.get(job):
@@ -260,6 +298,8 @@ class Coordinator:
     def _forget(self, failed: Sequence[Outcome], whole: bool) -> None:
         self._merge.forget(outcome.uid for outcome in failed)
         self._novelty.forget(outcome.uid for outcome in failed)
+        if self._agent is not None:
+            self._agent.cure()
         if whole and self._suspects is not None:
             self._suspects |= {outcome.job for outcome in failed if outcome.result in ("refused", "gone")}
         self._dirty.set()

@@ -17,6 +17,7 @@ from vcray.config.settings import Settings
 Layout: TypeAlias = Literal["small", "standard", "huge"]
 
 BINDER: Final = "binder"
+AGENT_BINDER: Final = "agent-binder"
 COORDINATOR: Final = "coordinator"
 ROUTER: Final = "router"
 CONTROLLERS: Final = "controllers"
@@ -50,7 +51,7 @@ def components(settings: Settings) -> Mapping[str, tuple[str, ...]]:
 
     Admission comes first: webhooks that a killed process left registered refuse all writes until somebody serves them."""
     first = {ADMISSION: (ADMISSION,)} if settings.admission else {}
-    scheduler = (BINDER, COORDINATOR, *_pools(settings), CLUSTER, ROUTER)
+    scheduler = (*_binders(settings), COORDINATOR, *_pools(settings), CLUSTER, ROUTER)
     return first | {CONTROLLERS: (CONTROLLERS,), SCHEDULER: scheduler}
 
 
@@ -59,14 +60,14 @@ def plan(layout: Layout, settings: Settings) -> tuple[HostPlan, ...]:
     admission = (ADMISSION,) if settings.admission else ()
     pools = _pools(settings)
     if layout == "small":
-        parts = (*admission, CONTROLLERS, BINDER, COORDINATOR, *pools, CLUSTER, ROUTER)
+        parts = (*admission, CONTROLLERS, *_binders(settings), COORDINATOR, *pools, CLUSTER, ROUTER)
         return (HostPlan("vcray", parts, ("vcray",)),)
     beside = (
         HostPlan(CONTROLLERS, (CONTROLLERS,), (CONTROLLERS,)),
         HostPlan(INTEGRATIONS, (), (INTEGRATIONS,)),
         HostPlan(ADMISSION, admission, (ADMISSION,)),
     )
-    binder = HostPlan(BINDER, (BINDER,), (BINDER,))
+    binder = HostPlan(BINDER, _binders(settings), (BINDER,))
     if layout == "standard":
         whole = (BINDER, SCHEDULER)
         return (binder, HostPlan(SCHEDULER, (COORDINATOR, *pools, CLUSTER, ROUTER), whole), *beside)
@@ -77,6 +78,10 @@ def plan(layout: Layout, settings: Settings) -> tuple[HostPlan, ...]:
         HostPlan(SCHEDULER, (COORDINATOR, CLUSTER, ROUTER), chain),
         *beside,
     )
+
+
+def _binders(settings: Settings) -> tuple[str, ...]:
+    return (BINDER, AGENT_BINDER) if settings.agent_scheduler_names else (BINDER,)
 
 
 def homes(hosts: tuple[HostPlan, ...]) -> dict[str, str]:

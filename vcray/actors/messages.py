@@ -125,16 +125,19 @@ class GangLimits(msgspec.Struct, frozen=True):
 class Execute(Frame, frozen=True, tag=True):
     """Coordinator -> binder: carry out one round's decisions; answered by `Executed` when all writes are done.
 
-    `created`: uid -> creation (seconds) of pods to bind, for measurements."""
+    `created`: uid -> creation (seconds) of pods to bind, for measurements. `later`: these commits were sent before and their
+    outcome was `waiting`; `last`: they have waited long enough."""
 
     decisions: Decisions
     limits: tuple[GangLimits, ...] = ()
     created: dict[str, int] = {}
+    later: bool = False
+    last: bool = False
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of one binding: `bound`, `refused` (may be tried again), `gone` (the pod is no more). Of an eviction:
-    `evicted`, `refused`, `gone`."""
+    """What became of one binding: `bound`, `refused` (may be tried again), `gone` (the pod is no more), `stale` (not tried),
+    `waiting` (its claims are not ready yet: to be sent again). Of an eviction: `evicted`, `refused`, `gone`."""
 
     job: str
     task: str

@@ -11,9 +11,19 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from vcray.actors.deployment import ADMISSION, BINDER, CLUSTER, CONTROLLERS, COORDINATOR, ROUTER, pool
+from vcray.actors.deployment import (
+    ADMISSION,
+    AGENT_BINDER,
+    BINDER,
+    CLUSTER,
+    CONTROLLERS,
+    COORDINATOR,
+    ROUTER,
+    pool,
+)
 from vcray.actors.runtime import Actor, Handle, Runtime, Time
 from vcray.actors.watcher import AnyWatch, Watcher
+from vcray.api.names import SCHEDULER_NAME
 from vcray.api.resources import (
     CONFIGMAPS,
     CSIDRIVERS,
@@ -38,7 +48,7 @@ from vcray.api.resources import (
     Resource,
 )
 from vcray.config.deviceconfig import device_config_name
-from vcray.config.scheduler import DEFAULT_CONF
+from vcray.config.scheduler import AGENT_CONF, DEFAULT_CONF
 from vcray.config.settings import Settings
 from vcray.core.pools import Scorers
 from vcray.kube.client import KubeClient
@@ -48,6 +58,7 @@ from vcray.metrics import Metrics
 from vcray.registry import Registry, discover
 
 if TYPE_CHECKING:
+    from vcray.actors.agent import AgentPath
     from vcray.cache.keeps import Keeps
 
 CLUSTER_RESOURCES: tuple[Resource, ...] = (
@@ -89,6 +100,7 @@ class Facts:
 
     settings: Settings = field(default_factory=Settings)
     scheduler_conf: str = DEFAULT_CONF
+    agent_conf: str = AGENT_CONF
     manual: bool = False
 
 
@@ -122,11 +134,16 @@ async def build(place: Place, part: str) -> None:
 
 
 async def _binder(place: Place, part: str) -> None:
+    """The binder of rounds, or that of the agent's fast path: each with its own name in events."""
     from vcray.actors.binder import Binder
     from vcray.actors.status_writer import StatusWriter
     from vcray.kube.events import EventRecorder
 
-    scheduler = place.facts.settings.scheduler_names[0]
+    settings = place.facts.settings
+    if part == AGENT_BINDER:
+        scheduler = settings.agent_scheduler_names[0]
+    else:
+        scheduler = settings.scheduler_names[0] if len(settings.scheduler_names) == 1 else SCHEDULER_NAME
     client = place.client("scheduler")
     writer = StatusWriter(client, EventRecorder(client, scheduler, place.time), place.time, scheduler)
     await place.runtime.spawn(part, lambda: Binder(client, writer, place.time, place.metrics))
@@ -168,9 +185,23 @@ async def _coordinator(place: Place, part: str) -> None:
             manual,
             0.0 if manual else settings.schedule_period_s,
             place.facts.scheduler_conf,
+            _agent(place, registry),
         )
 
     await place.runtime.spawn(part, make, MAILBOX)
+
+
+def _agent(place: Place, registry: Registry) -> tuple[AgentPath, Handle] | None:
+    """The agent's fast path with its binder, unless it is switched off."""
+    from vcray.actors.agent import AgentPath
+    from vcray.actors.coordinator import policy_from
+
+    settings = place.facts.settings
+    if not settings.agent_scheduler_names:
+        return None
+    policy = policy_from(place.facts.agent_conf, registry)
+    backfill = policy_from('actions: "backfill"', registry)
+    return AgentPath(policy, backfill, place.metrics, settings.seed), place.reach(AGENT_BINDER)
 
 
 async def _shard(place: Place, part: str) -> None:
@@ -245,6 +276,7 @@ async def _admission(place: Place, part: str) -> None:
 
 _BUILDERS: Mapping[str, Callable[[Place, str], Awaitable[None]]] = {
     ADMISSION: _admission,
+    AGENT_BINDER: _binder,
     BINDER: _binder,
     COORDINATOR: _coordinator,
     CONTROLLERS: _controllers,

@@ -15,6 +15,7 @@ from vcray.config.reading import Reader
 from vcray.errors import ConfigError
 
 __all__ = [
+    "AGENT_CONF",
     "DEFAULT_CONF",
     "FLAGS",
     "HELM_CONF",
@@ -44,6 +45,15 @@ tiers:
   - name: nodeorder
 """
 """What Volcano has compiled in."""
+
+AGENT_CONF = """\
+actions: "allocate"
+tiers:
+- plugins:
+  - name: predicates
+  - name: nodeorder
+"""
+"""What Volcano's agent scheduler has compiled in."""
 
 HELM_CONF = """\
 actions: "enqueue, allocate, backfill"
