@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
 from vcray.actors.messages import Execute, Executed, GangLimits, Message, Outcome
+from vcray.actors.prebind import PreBind
+from vcray.actors.prebind_commits import PreparedCommits
 from vcray.actors.runtime import Time
 from vcray.actors.status_writer import StatusWriter
 from vcray.api.jsonview import dig_object, dig_str
@@ -47,6 +49,7 @@ class Binder:
         self._time = time
         self._metrics = metrics
         self._slots = asyncio.Semaphore(parallel)
+        self._prepared = PreparedCommits(PreBind(client, time, self._retried), writer, self._bind)
         self._created: dict[str, int] = {}
         self._under_way: set[asyncio.Future[Any]] = set()
 
@@ -65,7 +68,7 @@ class Binder:
         self._created |= message.created
         limits = {limit.job: limit for limit in message.limits}
         outcomes = await self._all(
-            self._commit(commit, limits.get(commit.job)) for commit in decisions.commits
+            self._commit(commit, limits.get(commit.job), message) for commit in decisions.commits
         )
         evictions = await self._all(self._evict(evict) for evict in decisions.evictions)
         refused = {
@@ -84,11 +87,15 @@ class Binder:
     async def _all(self, work: Iterable[Awaitable[tuple[Outcome, ...]]]) -> list[tuple[Outcome, ...]]:
         return list(await asyncio.gather(*work))
 
-    async def _commit(self, commit: Commit, limits: GangLimits | None) -> tuple[Outcome, ...]:
+    async def _commit(self, commit: Commit, limits: GangLimits | None, order: Execute) -> tuple[Outcome, ...]:
         stale = await self._stale(limits) if limits is not None else ""
         if stale:
             log.info("decision is out of date", job=commit.job, why=stale)
+            if order.later:
+                await self._prepared.take_back(commit)
             return tuple(Outcome(commit.job, bind.task, bind.uid, "stale", stale) for bind in commit.binds)
+        if any(bind.before is not None for bind in commit.binds):
+            return await self._prepared.carry_out(commit, order.later, order.last)
         return tuple(await asyncio.gather(*(self._bind(commit.job, bind) for bind in commit.binds)))
 
     async def _stale(self, limits: GangLimits) -> str:

@@ -63,6 +63,11 @@ class StatusWriter:
         text = f"failed to bind to node {bind.node}: {message}"
         await self._fenced(self._condition, PodCondition(bind.task, bind.uid, "SchedulerError", text))
 
+    async def unprepared(self, bind: Bind, message: str) -> None:
+        """The condition of a pod whose claims could not be made ready."""
+        text = f"execute preBind for pod {bind.task} failed: {message}, resync the task"
+        await self._fenced(self._condition, PodCondition(bind.task, bind.uid, "SchedulerError", text))
+
     async def evicted(self, evict: Evict) -> None:
         """The events of an eviction, on the pod and its PodGroup."""
         text = f"Pod is evicted, because of {evict.reason}"
