@@ -361,6 +361,7 @@ class Assembler:
             allocated=tuple(row.allocated for row in queues),
             resource_version=tuple(row.resource_version for row in queues),
             notes=tuple(row.notes for row in queues),
+            affinity=tuple(row.affinity for row in queues) if any(row.affinity for row in queues) else (),
         )
 
 

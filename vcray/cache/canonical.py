@@ -197,6 +197,7 @@ class _Writer:
                 queues.allocated[row],
                 queues.resource_version[row],
                 queues.notes[row],
+                repr(queues.affinity[row]) if queues.affinity else "None",
             ]
             for row in sorted(range(len(queues)), key=queues.names.__getitem__)
         ]

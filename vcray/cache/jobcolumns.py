@@ -143,6 +143,7 @@ def queue_table(queues: Mapping[str, QueueRow], space: ResourceSpace) -> QueueTa
         allocated=tuple(row.allocated for row in rows),
         resource_version=tuple(row.resource_version for row in rows),
         notes=tuple(row.notes for row in rows),
+        affinity=tuple(row.affinity for row in rows) if any(row.affinity for row in rows) else (),
     )
 
 

@@ -12,7 +12,16 @@ from vcray.cache.amounts import Amounts
 from vcray.cache.labels import Labels
 from vcray.cache.podspec import PodForm
 from vcray.core.storage import ClaimRow, StorageClassRow
-from vcray.core.tables import Closeness, GroupStatus, Notes, PodFacts, Requirement, SubGroupPolicy, Taint
+from vcray.core.tables import (
+    Closeness,
+    GroupStatus,
+    Notes,
+    PodFacts,
+    QueueAffinity,
+    Requirement,
+    SubGroupPolicy,
+    Taint,
+)
 
 
 class PodRow(NamedTuple):
@@ -54,6 +63,7 @@ class NodeRow(NamedTuple):
     labels: Labels
     images: tuple[tuple[str, int], ...]  # (normalised name, bytes)
     notes: Notes = ()
+    capacity: tuple[int, int] = (0, 0)  # cpu, memory of status.capacity with oversubscription
 
 
 class GroupRow(NamedTuple):
@@ -92,6 +102,7 @@ class QueueRow(NamedTuple):
     guarantee: Amounts
     allocated: Amounts | None
     notes: Notes = ()
+    affinity: QueueAffinity | None = None
 
 
 class PriorityClassRow(NamedTuple):

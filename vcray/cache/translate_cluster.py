@@ -36,10 +36,21 @@ from vcray.cache.translate import (
     text_map,
 )
 from vcray.core.storage import StorageClassRow
-from vcray.core.tables import PHASE_NAMES, QUEUE_STATE_NAMES, Condition, GroupStatus, Phase, QueueState
+from vcray.core.tables import (
+    PHASE_NAMES,
+    QUEUE_STATE_NAMES,
+    Condition,
+    GroupStatus,
+    Phase,
+    QueueAffinity,
+    QueueState,
+)
 
 OWNERS: Final = ("ReplicaSet", "ReplicationController", "StatefulSet")
 """Controllers whose selector gives their pods the cluster's default spread constraints, as Services do."""
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 CLUSTER_KINDS: Final = (
     "PodGroup",
@@ -192,4 +203,18 @@ def _queue_row(data: JsonObject) -> QueueRow:
         guarantee=amounts_of(section(spec, "guarantee").get("resource")),
         allocated=amounts_of(recorded) if isinstance(recorded, dict) else None,
         notes=notes_of(names.QUEUE_NOTES, text_map(metadata.get("annotations")), {}),
+        affinity=_queue_affinity(section(spec, "affinity")),
     )
+
+
+def _queue_affinity(affinity: JsonObject) -> QueueAffinity | None:
+    """Node groups of a queue; None when all lists are empty."""
+    use, avoid = section(affinity, "nodeGroupAffinity"), section(affinity, "nodeGroupAntiAffinity")
+    found = QueueAffinity(
+        *(
+            tuple(item for item in listed if isinstance(item, str)) if isinstance(listed, list) else ()
+            for rule in (use, avoid)
+            for listed in (rule.get(_REQUIRED), rule.get(_PREFERRED))
+        )
+    )
+    return None if found == QueueAffinity() else found

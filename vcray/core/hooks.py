@@ -87,7 +87,8 @@ class Answer:
 
 @runtime_checkable
 class ClassKey(Protocol):
-    """What a plugin adds to the placement class of a job's pods. Combined: tuple. Asked once a job."""
+    """What a plugin adds to the placement class of a job's pods, by value: it outlives the session. Combined: tuple. Asked
+    once a job; the plugin's hooks on nodes find it in `shape.keys`."""
 
     def class_key(self, view: View, job: int) -> object: ...
 
@@ -260,6 +261,16 @@ class Evictable(Protocol):
     UnifiedEvictable). Combined: tiers (`vcray.core.victims`)."""
 
     def evictable(self, view: View, claim: Claim, candidates: Candidates) -> Bool | None: ...
+
+
+@runtime_checkable
+class ClaimKey(Protocol):
+    """All that the plugin's say on victims reads of a claimant beside its queue and shape, as a hashable value.
+
+    Claims for equal pods of one queue with equal keys are judged alike, so a verdict serves the next of them too: one that found
+    nobody, and on one node those behind the ones taken. Without it no two claims are alike. Combined: tuple."""
+
+    def claim_key(self, view: View, claim: Claim) -> object: ...
 
 
 @runtime_checkable

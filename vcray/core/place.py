@@ -7,6 +7,7 @@ place it, ask again. The first pick is always valid, so the same loop is the fas
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from vcray.core.pools import Pools
 from vcray.core.reasons import explain
 from vcray.core.rows import Layout, OneRow
 from vcray.core.scorers import split
-from vcray.core.tables import Status
+from vcray.core.tables import MISSING, Status
 from vcray.core.view import Shape, View
 
 
@@ -56,13 +57,13 @@ class Placer:
         self.pools = pools
         self.scorers = split(len(view.snapshot.nodes), scorers)
         self._classes: dict[object, Class] = {}
-        self._class_keys: dict[int, object] = {}
-        self._texts: dict[Class, tuple[int, str]] = {}
+        self._class_keys: dict[int, tuple[object, ...]] = {}
+        self._texts: dict[tuple[Class, int], tuple[int, str]] = {}
         self._refusals: dict[object, Refusal] = {}
 
     def class_of(self, job: int, shape: Shape) -> Class:
         """The class of a job's pods of this shape."""
-        extra = None
+        extra: tuple[object, ...] | None = None
         if self.chains.class_keys:
             extra = self._class_keys.get(job)
             if extra is None:
@@ -72,6 +73,8 @@ class Placer:
         found = self._classes.get(key)
         if found is None:
             known = self.carry.get((shape.spec, extra))
+            if extra is not None:
+                shape = replace(shape, keys=self.chains.keyed(extra))
             found = Class(self.view, self.chains, self.ledger, self.layout, shape, known)
             self._classes[key] = found
             if known is None:
@@ -104,7 +107,7 @@ class Placer:
                 continue
             only = np.zeros(len(self.view.snapshot.nodes), dtype=bool)
             only[node] = True
-            terms = self.chains.domain_terms(self.view, shape, only) if self.chains.domains else []
+            terms = self.chains.domain_terms(self.view, cls.shape, only) if self.chains.domains else []
             if all(term.ok is None or term.ok[node] for term in terms) and self._enter(
                 cls, promised, job, [task], [node]
             ):
@@ -145,12 +148,17 @@ class Placer:
                 return False
         return not self.ledger.pipeline(job, shape, [task], [node], reason)
 
-    def explain(self, job: int, shape: Shape) -> str:
-        """Why no node takes one more pod of the shape, now."""
+    def explain(self, job: int, shape: Shape, scope: Scope | None = None) -> str:
+        """Why no node inside the scope takes one more pod of the shape, now."""
         cls, version = self.class_of(job, shape), self.ledger.version
-        known = self._texts.get(cls)
+        rows = None if scope is None else scope.rows
+        key = (cls, MISSING if scope is None or rows is None else scope.hypernode)
+        known = self._texts.get(key)
         if known is None or known[0] != version:
-            known = self._texts[cls] = (version, explain(self.view, self.chains, cls))
+            text = explain(self.view, self.chains, cls, rows)
+            if scope is not None and rows is not None:
+                text = f"In hyperNode {self.view.hypernodes.names[scope.hypernode]}: {text}"
+            known = self._texts[key] = (version, text)
         return known[1]
 
     def refusal(self, job: int, shape: Shape) -> Refusal | None:

@@ -89,6 +89,7 @@ COMBINE: Mapping[str, tuple[str, str]] = {
         "tiers: the first tier whose plugins agree on somebody; share plugins veto",
     ),
     "evictable": ("", "tiers: the first tier whose plugins agree on somebody; share plugins veto"),
+    "claim_key": ("as the victim hook", "tuple"),
     "queue_preemptive": ("enablePreemptive", "and"),
     "victim_order": ("", "columns joined, then the inverse of queue_order"),
     "victim_tasks": ("enabledVictim", "or within a tier; the first tier that names anybody"),
@@ -242,7 +243,9 @@ class Chains:
         ]
         self.movers = [p.moves_itself for p in self._all(MovesItself)]
         self.prefixes = [p.valid_prefix for p in self._all(ValidPrefix)]
-        self.class_keys = [p.class_key for p in self._all(ClassKey)]
+        keyed = [(plugin.name, plugin) for plugin, _ in flat if offers(type(plugin), ClassKey)]
+        self._keyed = [name for name, _ in keyed]
+        self.class_keys = [cast(ClassKey, plugin).class_key for _, plugin in keyed]
         self.needs = [p.gang_need for p in self._all(GangNeed, "enableJobReady")]
         self.readies = [p.job_ready for p in self._all(JobReady, "enableJobReady")]
         self.valids = [p.job_valid for p in self._all(JobValid)]
@@ -313,6 +316,10 @@ class Chains:
             if mask is not None:
                 allowed &= mask
         return allowed
+
+    def keyed(self, keys: tuple[object, ...]) -> dict[str, object]:
+        """Answers of `class_keys` by plugin name, without None."""
+        return {name: key for name, key in zip(self._keyed, keys, strict=True) if key is not None}
 
     def domain_terms(self, view: View, shape: Shape, candidates: Bool) -> list[DomainTerm]:
         """Terms of all plugins; parts that a flag switches off are left out."""

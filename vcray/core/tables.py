@@ -190,6 +190,8 @@ class ShapeSpec:
     devices: tuple[str, ...] = ()
     asks: tuple[ContainerAsk, ...] = ()
     pinned: tuple[int, ...] = ()
+    limits: tuple[int, int] = (0, 0)
+    """cpu in milli and memory in bytes where the pod's limits are above its requests, else 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,6 +350,16 @@ class JobTable:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueAffinity:
+    """Which node groups a queue uses: `spec.affinity`, required and preferred, to use and to avoid, in the order written."""
+
+    required: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ()
+    anti_required: tuple[str, ...] = ()
+    anti_preferred: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class QueueTable:
     """Queues by row. `*_named` masks tell a resource that is missing from one that is 0."""
 
@@ -370,6 +382,7 @@ class QueueTable:
     ]  # status.allocated as recorded, None when absent
     resource_version: tuple[str, ...]
     notes: tuple[Notes, ...]  # annotations (`names.QUEUE_NOTES`)
+    affinity: tuple[QueueAffinity | None, ...] = ()  # empty when no queue has one
 
     def __len__(self) -> int:
         return len(self.names)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from vcray.core.arrays import Bool, FloatLike, Int, Int8, Int32, IntLike
+from vcray.core.arrays import Bool, Float, FloatLike, Int, Int8, Int32, IntLike
 from vcray.core.hypernodes import HyperNodes
 from vcray.core.queuetree import QueueTree
 from vcray.core.snapshot import Snapshot
@@ -27,7 +27,8 @@ class Shape:
     """A shape of this snapshot: its spec plus the request as a vector and as Python lists.
 
     `nonzero`: rows of R requested (pods included); `nonzero_but_pods` likewise without pods. `best_effort`: requests
-    nothing but its pod slot. `row` is its number in the snapshot."""
+    nothing but its pod slot. `row` is its number in the snapshot. `keys`: what plugins added to the placement class of the
+    job that asks (`class_key`), by plugin name, without those that added None; only on the shape of a class."""
 
     row: int
     spec: ShapeSpec
@@ -38,6 +39,7 @@ class Shape:
     best_effort: bool
     ports: tuple[int, ...]  # rows of the (K, N) port counters that it takes
     port_clashes: tuple[int, ...]  # rows that it must find at 0
+    keys: Mapping[str, object] = field(default_factory=dict)
 
 
 class Rows(Protocol):
@@ -65,7 +67,7 @@ class Rows(Protocol):
     @property
     def port_count(self) -> Sequence[IntLike]: ...
 
-    def take(self, column: Int | Bool | Int32) -> FloatLike | IntLike:
+    def take(self, column: Int | Bool | Int32 | Float) -> FloatLike | IntLike:
         """Values of a (N,) column at these rows."""
         ...
 
