@@ -8,7 +8,6 @@ import pytest
 
 from tests.core import stubs
 from tests.core.world import Job, Node, Pod, Queue, equal_pods, snapshot
-from vcray.actions import allocate
 from vcray.actions.allocate import Allocate
 from vcray.actions.enqueue import Enqueue
 from vcray.config.scheduler import HELM_CONF, load_scheduler_config
@@ -19,6 +18,7 @@ from vcray.core.policy import Policy, build_policy, policy_of
 from vcray.core.session import decide
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import HostPort, Phase, Status
+from vcray.core.turn import Turn
 from vcray.core.view import Shape, View
 from vcray.registry import discover
 
@@ -220,13 +220,11 @@ def test_what_is_known_of_a_failed_gang_changes_nothing_for_the_next(
     ]
     world = snapshot([Node("n1", 4), Node("n2", 2)], [ending, *jobs])
     tried = []
-    original = allocate._Turn._place
-    monkeypatch.setattr(
-        allocate._Turn, "_place", lambda turn, mark: tried.append(turn.job) or original(turn, mark)
-    )
+    original = Turn.place
+    monkeypatch.setattr(Turn, "place", lambda turn, mark: tried.append(turn.job) or original(turn, mark))
     quick = run(world, with_stubs())
     quick_tries = len(tried)
-    monkeypatch.setattr(allocate._Turn, "_known_to_fail", lambda turn: False)
+    monkeypatch.setattr(Turn, "known_to_fail", lambda turn: False)
 
     assert run(world, with_stubs()) == quick
     assert quick_tries < len(tried) - quick_tries or len(roles) > 1

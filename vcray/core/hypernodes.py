@@ -60,6 +60,7 @@ class HyperNodes:
             self.children[parent].append(row)
         self._make_cells(nodes)
         self._rows: dict[int, Int] = {}
+        self._inside: dict[int, Int] = {}
         self._ancestors: dict[int, tuple[int, ...]] = {}
         self.leaf: list[int] = self._leaves()
         self.under = self._under()
@@ -120,6 +121,16 @@ class HyperNodes:
             while self.parent[path[-1]] != MISSING:
                 path.append(self.parent[path[-1]])
             known = self._ancestors[row] = tuple(path)
+        return known
+
+    def inside(self, row: int) -> Int:
+        """A HyperNode and all its descendants, rising."""
+        known = self._inside.get(row)
+        if known is None:
+            found = [row]
+            for at in found:
+                found += self.children[at]
+            known = self._inside[row] = np.array(sorted(found), dtype=np.int64)
         return known
 
     def lca(self, one: int, other: int) -> int:

@@ -34,6 +34,9 @@ class KeyedHeap:
     def __len__(self) -> int:
         return len(self._current)
 
+    def __contains__(self, item: int) -> bool:
+        return item in self._current
+
     def push(self, key: Key, item: int) -> None:
         """Add an item, or give it a new key."""
         self._current[item] = key
@@ -89,6 +92,16 @@ class Turns:
     def push_job(self, job: int) -> None:
         """Put a job back with its present key."""
         self._jobs[self._queue_of[job]].push(self._job_key(job), job)
+
+    def fell(self, jobs: Iterable[int]) -> None:
+        """Jobs that lost pods may come earlier now, and so may their queues: those that wait for a turn get their present key."""
+        for job in dict.fromkeys(jobs):
+            queue = self._queue_of[job]
+            heap = self._jobs.get(queue)
+            if heap is not None and job in heap:
+                self.push_job(job)
+            if queue in self._queues:
+                self.push_queue(queue)
 
     def _queue_key(self, queue: int) -> Key:
         return (*self.chains.queue_key(self.view, queue), *self._queue_tail[queue])
@@ -147,32 +160,35 @@ def _break_ties(tasks: Int, same: np.typing.NDArray[np.bool_], uids: Sequence[st
 
 
 class Worksheet:
-    """The pending tasks of each job, in order; what is popped is gone for this action, placed or not.
+    """The pending tasks of each unit, in order; what is popped is gone for this action, placed or not. A unit is a job (row),
+    or whatever `unit` (P,) numbers each task with, below `units`.
 
     `run_end[i]` is where the run of equal tasks (shape, role, nominated node) that holds position i ends."""
 
     __slots__ = ("end", "next", "run_end", "tasks", "tasks_array")
 
-    def __init__(self, view: View, chains: Chains, tasks: Int) -> None:
-        ordered = order_tasks(view, chains, tasks)
-        table = view.snapshot.tasks
+    def __init__(
+        self, view: View, chains: Chains, tasks: Int, unit: Int | None = None, units: int = 0
+    ) -> None:
+        owner = view.snapshot.tasks.job if unit is None else unit
+        ordered = ascending_tasks(view, chains, tasks, owner[tasks])
         self.tasks_array = ordered
         self.tasks: list[int] = ordered.tolist()
-        size = len(view.snapshot.jobs)
-        counts = np.bincount(table.job[ordered], minlength=size)
+        size = len(view.snapshot.jobs) if unit is None else units
+        counts = np.bincount(owner[ordered], minlength=size)
         ends = np.cumsum(counts)
         self.end: list[int] = ends.tolist()
         self.next: list[int] = (ends - counts).tolist()
-        self.run_end = self._run_ends(view, ordered)
+        self.run_end = self._run_ends(view, ordered, owner)
 
     @staticmethod
-    def _run_ends(view: View, ordered: Int) -> list[int]:
+    def _run_ends(view: View, ordered: Int, owner: Int | Int32) -> list[int]:
         if not len(ordered):
             return []
         table = view.snapshot.tasks
         change = np.ones(len(ordered), dtype=bool)
         change[:-1] = False
-        for column in (table.job, table.shape, table.role, table.nominated):
+        for column in (owner, table.shape, table.role, table.nominated):
             values = column[ordered]
             change[:-1] |= values[1:] != values[:-1]
         stops = np.flatnonzero(change) + 1

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from vcray.core.arrays import Int
 from vcray.core.classes import Class
 from vcray.core.policy import Chains
 from vcray.core.space import CPU, MEMORY
@@ -19,13 +20,17 @@ from vcray.core.view import View
 STATUS_NAMES = {status: status.name.capitalize() for status in Status}
 
 
-def explain(view: View, chains: Chains, cls: Class) -> str:
-    """`0/<n> nodes are unavailable: <count reason, ...>.`
+def explain(view: View, chains: Chains, cls: Class, rows: Int | None = None) -> str:
+    """`0/<n> nodes are unavailable: <count reason, ...>.` Only of some node rows, where these are given.
 
     A node without room says only `Insufficient <resource>`, the first that is short; others say what their plugins
     refuse, until a reason that eviction cannot cure."""
     nodes, shape = view.snapshot.nodes, cls.shape
     alive = np.ones(len(nodes), dtype=np.bool_)
+    if rows is not None:
+        alive[:] = False
+        alive[rows] = True
+    within = alive.copy()
     total = int(alive.sum())
     counts: Counter[str] = Counter()
     if cls.fits and not shape.spec.hold:
@@ -41,7 +46,7 @@ def explain(view: View, chains: Chains, cls: Class) -> str:
             told |= hit
             if not reject.curable:
                 alive &= ~hit
-    _count(counts, "node(s) were refused without a reason", int((~told).sum()))
+    _count(counts, "node(s) were refused without a reason", int((within & ~told).sum()))
     return fit_error(total, counts)
 
 
