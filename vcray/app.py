@@ -17,8 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vcray.actors.conf_file import ConfFile
-from vcray.actors.conf_file import read as read_conf
+from vcray.actors.conf_source import ConfSource, Herald, find_source, follower_of
 from vcray.actors.coordinator import policy_from
 from vcray.actors.deployment import ADMISSION, CONTROLLERS, COORDINATOR, SCHEDULER, components, plan
 from vcray.actors.fleet import Connection, Fleet, Processes
@@ -30,9 +29,11 @@ from vcray.actors.readiness import registered_within
 from vcray.actors.runtime import Handle, Time
 from vcray.actors.supervisor import Supervisor
 from vcray.actors.timekeeping import WallTime
+from vcray.api.meta import JsonObject
 from vcray.api.resources import QUEUES
 from vcray.config.scheduler import DEFAULT_CONF
 from vcray.config.settings import Settings
+from vcray.config.settings import load as load_settings
 from vcray.controllers.queue import initial_queues
 from vcray.core.decisions import Decisions
 from vcray.errors import ConfigError, Problem, ServerError, VcrayError
@@ -40,7 +41,7 @@ from vcray.kube.auth import load as load_transport
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import NOT_INSTALLED, AlreadyExists, ApiError, ResourceMissing
 from vcray.kube.events import EventRecorder, Involved
-from vcray.kube.lease import Leadership
+from vcray.kube.lease import Leadership, Timing
 from vcray.kube.transport import Transport
 from vcray.log import get_logger
 from vcray.metrics import Metrics
@@ -73,10 +74,9 @@ class _Plane:
         for problem in self.policy.problems:
             self.metrics.config_problems.labels(code=problem.code).inc()
 
-    async def tell(self, problems: Sequence[str]) -> None:
-        """Say on the root queue what is wrong with the configuration."""
+    async def tell(self, problems: Sequence[str], about: Involved) -> None:
+        """Say on an object what is wrong with the configuration."""
         recorder = EventRecorder(self._client(), self.settings.scheduler_names[0], self.time)
-        about = Involved(QUEUES.api_version, QUEUES.kind, "", "root")
         for problem in problems:
             with contextlib.suppress(VcrayError):
                 await recorder.record(about, "Warning", "SchedulerConfiguration", problem)
@@ -124,7 +124,7 @@ class ControlPlane(_Plane):
     ) -> None:
         self.activity = activity or Activity()
         text = DEFAULT_CONF if scheduler_conf is None else scheduler_conf
-        facts = Facts(settings or Settings(), text, manual)
+        facts = _facts(settings or Settings(), text, manual)
         super().__init__(ActiveTransport(transport, self.activity), facts, time or WallTime())
         self._frames = frames
         self._halves: dict[str, LocalRuntime] = {}
@@ -239,11 +239,31 @@ def _say_line(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
+def _facts(settings: Settings, text: str, manual: bool = False) -> Facts:
+    """What all parts have in common. ConfigError when the agent's configuration cannot be read."""
+    path = settings.agent_scheduler_conf
+    if path is None:
+        return Facts(settings, text, manual)
+    try:
+        return Facts(settings, text, manual, path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        what = f"cannot be read: {error}"
+        raise ConfigError(Problem("VC0502", "--agent-scheduler-conf", what)) from error
+
+
+def _changed(settings: Settings | None, given: JsonObject) -> Settings:
+    """The settings with some set anew. ConfigError VC0502."""
+    return (settings or Settings()).model_copy(update=load_settings(given, {}).model_dump(include=set(given)))
+
+
 def in_process(order: int = 0, settings: Settings | None = None, frames: bool = False) -> World:
     """A whole cluster in this process, for scenarios: rounds on demand, virtual time."""
 
-    def make(transport: Transport, scheduler_conf: str, time: Time, activity: Activity) -> ControlPlane:
-        return ControlPlane(transport, settings, scheduler_conf, time, activity, manual=True, frames=frames)
+    def make(
+        transport: Transport, scheduler_conf: str, given: JsonObject, time: Time, activity: Activity
+    ) -> ControlPlane:
+        chosen = _changed(settings, given)
+        return ControlPlane(transport, chosen, scheduler_conf, time, activity, manual=True, frames=frames)
 
     from vcray.sim.world import World
 
@@ -253,8 +273,10 @@ def in_process(order: int = 0, settings: Settings | None = None, frames: bool = 
 def on_server(transport: Transport, settings: Settings | None = None) -> Callable[[int], RemoteWorld]:
     """Scenarios on a server beside us, one after the other: each order gives a world, to be used once."""
 
-    def make(transport: Transport, scheduler_conf: str, time: Time, activity: Activity) -> ControlPlane:
-        return ControlPlane(transport, settings, scheduler_conf, time, activity, manual=True)
+    def make(
+        transport: Transport, scheduler_conf: str, given: JsonObject, time: Time, activity: Activity
+    ) -> ControlPlane:
+        return ControlPlane(transport, _changed(settings, given), scheduler_conf, time, activity, manual=True)
 
     from vcray.sim.remote import RemoteWorld
 
@@ -266,17 +288,18 @@ async def run(
     kubeconfig: Path | None = None,
     context: str | None = None,
     say: Callable[[str], None] = print,
+    server: str | None = None,
 ) -> None:
     """`vcray run`: connect, take the lease if told to, run until SIGINT or SIGTERM. Raises VcrayError when it cannot start.
 
-    `say` hears one line when all is ready."""
-    text = DEFAULT_CONF if settings.scheduler_conf is None else read_conf(settings.scheduler_conf)
-    transport = await load_transport(kubeconfig, context)
+    `say` hears one line when all is ready; `server` is an address in place of the kubeconfig's."""
+    transport = await load_transport(kubeconfig, context, server)
     try:
-        plane = _plane(transport, settings, text, Connection(kubeconfig, context))
+        source = await find_source(settings, KubeClient(transport, "vcray"))
+        plane = _plane(transport, settings, source.text, Connection(kubeconfig, context, server))
         if settings.strict and plane.policy.problems:
             raise ConfigError(plane.policy.problems)
-        await _Service(plane, transport, settings, text, say).run()
+        await _Service(plane, transport, source, say).run()
     finally:
         await transport.close()
 
@@ -288,7 +311,7 @@ def _plane(
         return ControlPlane(transport, settings, text)
     from vcray.actors.ray_runtime import RayRuntime
 
-    return FleetPlane(transport, Facts(settings, text), RayRuntime(settings.ray_address), connection)
+    return FleetPlane(transport, _facts(settings, text), RayRuntime(settings.ray_address), connection)
 
 
 class _Service:
@@ -298,14 +321,13 @@ class _Service:
         self,
         plane: ControlPlane | FleetPlane,
         transport: Transport,
-        settings: Settings,
-        text: str,
+        source: ConfSource,
         say: Callable[[str], None],
     ) -> None:
         self._plane = plane
         self._transport = transport
-        self._settings = settings
-        self._text = text
+        self._settings = source.settings
+        self._source = source
         self._say = say
         self._stop = asyncio.Event()
         self._client = KubeClient(transport, "vcray")
@@ -318,10 +340,15 @@ class _Service:
         server = MetricsServer(
             self._plane.exposition, supervisor.look, lambda: supervisor.health() or self._plane.health()
         )
+        health = MetricsServer(
+            None, supervisor.look, lambda: supervisor.health() or self._plane.health(), "--health-port"
+        )
         work: list[asyncio.Task[None]] = []
         try:
             if self._settings.metrics_port >= 0:
                 await server.start(self._settings.metrics_address, self._settings.metrics_port)
+            if self._settings.health_port >= 0:
+                await health.start(self._settings.health_address, self._settings.health_port)
             if self._settings.leader_elect:
                 work.append(await self._lead())
             if self._stop.is_set():
@@ -338,12 +365,16 @@ class _Service:
             await asyncio.gather(*work, return_exceptions=True)
             await self._plane.stop()
             await server.stop()
+            await health.stop()
 
     async def _lead(self) -> asyncio.Task[None]:
         """Wait for the lease (or the signal to stop), then keep it; losing it stops the process, as in Volcano."""
         settings = self._settings
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-        leadership = Leadership(self._client, settings.lease_namespace, settings.lease_name, identity)
+        timing = Timing(
+            settings.lease_duration_s, settings.lease_renew_deadline_s, settings.lease_retry_period_s
+        )
+        leadership = Leadership(self._client, settings.lease_namespace, settings.lease_name, identity, timing)
         acquired, stopped = asyncio.create_task(leadership.acquire()), asyncio.create_task(self._stop.wait())
         await asyncio.wait({acquired, stopped}, return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
@@ -362,13 +393,10 @@ class _Service:
         return asyncio.create_task(keep(), name="lease")
 
     async def _follow_conf(self, work: list[asyncio.Task[None]]) -> None:
-        await self._told(True, tuple(map(str, self._plane.policy.problems)))
-        path = self._settings.scheduler_conf
-        if path is not None:
-            file = ConfFile(path, self._text, self._plane.reconfigure, self._plane.time, self._told)
-            work.append(asyncio.create_task(file.run(), name="configuration file"))
-
-    async def _told(self, in_force: bool, problems: Sequence[str]) -> None:
-        for problem in problems:
-            log.warning("configuration" if in_force else "configuration refused", problem=problem)
-        await self._plane.tell(problems)
+        plane = self._plane
+        herald = Herald(plane.metrics, plane.tell)
+        follower = follower_of(self._source, plane.reconfigure, herald)
+        await herald.told(self._source.about)(True, tuple(map(str, plane.policy.problems)))
+        run = self._source.follow(self._client, follower, plane.time)
+        if run is not None:
+            work.append(asyncio.create_task(run(), name="configuration"))

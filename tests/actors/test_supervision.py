@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 
 import aiohttp
 import pytest
 
-from vcray.actors.conf_file import ConfFile, read
-from vcray.actors.messages import Accepted
 from vcray.actors.metrics_server import MetricsServer
 from vcray.actors.runtime import Statistics
 from vcray.actors.supervisor import TOLERATED, Supervisor
@@ -68,39 +65,3 @@ async def test_metrics_and_health_are_served_and_a_taken_port_is_one_sentence() 
     with pytest.raises(ConfigError, match=r"VC0502 --metrics-port: cannot listen on 127\.0\.0\.1"):
         await second.start("127.0.0.1", server.port)
     await server.stop()
-
-
-async def test_a_changed_file_is_sent_once_and_a_refusal_is_told(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    path = tmp_path / "volcano-scheduler.conf"
-    path.write_text("first")
-    sent: list[str] = []
-    told: list[tuple[bool, tuple[str, ...]]] = []
-
-    async def reconfigure(text: str) -> Accepted:
-        sent.append(text)
-        return Accepted(text != "bad", ("VC0105 unknown action",) if text == "bad" else ())
-
-    async def tell(in_force: bool, problems: tuple[str, ...]) -> None:
-        told.append((in_force, problems))
-
-    file = ConfFile(path, "first", reconfigure, VirtualTime(), tell)
-    await file.look()
-    for text in ("second", "bad"):
-        path.write_text(text)
-        await file.look()
-        await file.look()
-    path.unlink()
-    with caplog.at_level("WARNING", "vcray"):
-        for _ in range(3):
-            await file.look()
-
-    assert [each.levelname for each in caplog.records if "kept" in each.getMessage()] == ["WARNING"]
-    assert sent == ["second", "bad"]
-    assert told == [(True, ()), (False, ("VC0105 unknown action",))]
-
-
-def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"^VC0503 .*nowhere.conf: cannot be read: No such file"):
-        read(tmp_path / "nowhere.conf")

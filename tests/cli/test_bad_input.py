@@ -92,7 +92,7 @@ def test_a_scenario_with_an_unknown_key_is_told_with_the_nearest_one(tmp_path, r
 
 def test_an_unknown_plugin_fails_the_check_and_strict_runs(tmp_path, server, run):
     conf = tmp_path / "c.conf"
-    conf.write_text('actions: "allocate"\ntiers:\n- plugins:\n  - name: gagn\n')
+    conf.write_text('actions: "allocate"\ntiers:\n- plugins:\n  - name: gagn\n  - name: predicates\n')
     sentence = "VC0107 tiers[0].plugins[0]: unknown plugin 'gagn'; did you mean 'gang'?\n"
 
     checked = run_apart("vcray", "check", conf)

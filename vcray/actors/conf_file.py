@@ -1,4 +1,9 @@
-"""Follows a volcano-scheduler.conf on disk: a new text goes to the coordinator, which takes it or keeps the last good one."""
+"""Follows a volcano-scheduler.conf, on disk or in a ConfigMap: a new text goes to the coordinator, which takes it or keeps
+the last good one.
+
+A file is read again once a second through whatever links lead to it, which also sees the swap of a directory that Kubernetes
+makes in a mounted ConfigMap; a ConfigMap is watched through the API.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,23 @@ from pathlib import Path
 
 from vcray.actors.messages import Accepted
 from vcray.actors.runtime import Time
+from vcray.api.jsonview import dig_object, dig_str
+from vcray.api.meta import JsonObject
+from vcray.api.resources import CONFIGMAPS
 from vcray.errors import ConfigError, Problem
+from vcray.kube.client import KubeClient
+from vcray.kube.errors import NotFound
+from vcray.kube.watch import EventType, watch_objects
 from vcray.log import get_logger
 
 log = get_logger("config")
 
 PERIOD_S = 1.0
+KEY = "volcano-scheduler.conf"
+"""The key of the text in a ConfigMap."""
+
+Reconfigure = Callable[[str], Awaitable[Accepted]]
+Told = Callable[[bool, tuple[str, ...]], Awaitable[None]]
 
 
 def read(path: Path) -> str:
@@ -24,23 +40,72 @@ def read(path: Path) -> str:
         raise ConfigError(Problem("VC0503", str(path), f"cannot be read: {why}")) from error
 
 
-class ConfFile:
-    """Looks at the file once a period; `told` hears of each sentence about what was wrong."""
+async def read_map(client: KubeClient, namespace: str, name: str) -> str:
+    """The text in a ConfigMap. ConfigError VC0503 when there is no such map, or no such key in it."""
+    try:
+        return text_of(await client.get(CONFIGMAPS, namespace, name))
+    except NotFound as error:
+        where = f"configmap {namespace}/{name}"
+        raise ConfigError(Problem("VC0503", where, "cannot be read: there is none of that name")) from error
 
-    def __init__(
-        self,
-        path: Path,
-        text: str,
-        reconfigure: Callable[[str], Awaitable[Accepted]],
-        time: Time,
-        told: Callable[[bool, tuple[str, ...]], Awaitable[None]],
-    ) -> None:
-        self._path = path
+
+def text_of(configmap: JsonObject) -> str:
+    """The text in a ConfigMap. ConfigError VC0503 when it lacks the key."""
+    text = dig_object(configmap, "data").get(KEY)
+    if isinstance(text, str):
+        return text
+    where = (
+        f"configmap {dig_str(configmap, 'metadata', 'namespace')}/{dig_str(configmap, 'metadata', 'name')}"
+    )
+    raise ConfigError(Problem("VC0503", where, f"cannot be read: it has no key {KEY}"))
+
+
+class Follower:
+    """Sends a text on when it changed; `told` hears of each outcome, whether the last text is in force and what was wrong."""
+
+    def __init__(self, source: str, text: str, reconfigure: Reconfigure, told: Told) -> None:
+        self._source = source
         self._text = text
         self._reconfigure = reconfigure
-        self._time = time
         self._told = told
-        self._unread = ""  # why the last look could not read the file
+        self._in_force = True
+        self._lost = ""  # why the source could not be read the last time
+
+    async def take(self, text: str) -> None:
+        """The source was read."""
+        back, self._lost = bool(self._lost), ""
+        if text == self._text:
+            if back and self._in_force:
+                log.info("configuration is there again", source=self._source)
+                await self._told(True, ())
+            return
+        self._text = text
+        await self.again()
+
+    async def again(self) -> None:
+        """Send the text once more, as after a change of what it names."""
+        answer = await self._reconfigure(self._text)
+        self._in_force = answer.in_force
+        state = "configuration in force" if answer.in_force else "configuration refused, the last one stays"
+        (log.info if answer.in_force else log.warning)(state, source=self._source)
+        await self._told(answer.in_force, answer.problems)
+
+    async def lose(self, why: str) -> None:
+        """The source could not be read; told once for each reason."""
+        if why == self._lost:
+            return
+        self._lost = why
+        log.warning("configuration kept", why=why)
+        await self._told(False, (why,))
+
+
+class ConfFile:
+    """Looks at the file once a period."""
+
+    def __init__(self, path: Path, follower: Follower, time: Time) -> None:
+        self._path = path
+        self._follower = follower
+        self._time = time
 
     async def run(self) -> None:
         """Follow the file, for ever."""
@@ -53,15 +118,32 @@ class ConfFile:
         try:
             text = read(self._path)
         except ConfigError as error:
-            if str(error) != self._unread:
-                log.warning("configuration kept", why=str(error))
-            self._unread = str(error)
-            return
-        self._unread = ""
-        if text == self._text:
-            return
-        self._text = text
-        answer = await self._reconfigure(text)
-        state = "configuration in force" if answer.in_force else "configuration refused, the last one stays"
-        (log.info if answer.in_force else log.warning)(state, file=self._path)
-        await self._told(answer.in_force, answer.problems)
+            await self._follower.lose(str(error))
+        else:
+            await self._follower.take(text)
+
+
+class ConfMap:
+    """Watches the ConfigMap."""
+
+    def __init__(self, client: KubeClient, namespace: str, name: str, follower: Follower) -> None:
+        self._where = f"configmap {namespace}/{name}"
+        self._watch = watch_objects(
+            client, CONFIGMAPS, namespace=namespace, field_selector=f"metadata.name={name}"
+        )
+        self._follower = follower
+
+    async def run(self) -> None:
+        """Follow the ConfigMap, for ever."""
+        async for event in self._watch.events():
+            if event.type is EventType.DELETED:
+                await self._follower.lose(
+                    str(Problem("VC0503", self._where, "cannot be read: it was deleted"))
+                )
+            elif event.type in (EventType.ADDED, EventType.MODIFIED) and event.object is not None:
+                try:
+                    text = text_of(event.object)
+                except ConfigError as error:
+                    await self._follower.lose(str(error))
+                else:
+                    await self._follower.take(text)

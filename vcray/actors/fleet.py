@@ -71,6 +71,7 @@ class Connection:
 
     kubeconfig: Path | None = None
     context: str | None = None
+    server: str | None = None
 
 
 class Seen(RemoteHandle):
@@ -262,4 +263,6 @@ class Fleet:
 
     def _opening(self, name: str) -> Opening:
         where = self._connection
-        return Opening(name, self._hosts, self.facts, dict(self._openings), where.kubeconfig, where.context)
+        return Opening(
+            name, self._hosts, self.facts, dict(self._openings), where.kubeconfig, where.context, where.server
+        )

@@ -73,6 +73,7 @@ class Opening:
     openings: Mapping[str, int]
     kubeconfig: Path | None = None
     context: str | None = None
+    server: str | None = None
 
     @property
     def stamp(self) -> Stamp:
@@ -310,4 +311,4 @@ def _cancelling() -> bool:
 
 
 async def _connect(opening: Opening) -> Transport:
-    return await load_transport(opening.kubeconfig, opening.context)
+    return await load_transport(opening.kubeconfig, opening.context, opening.server)

@@ -12,21 +12,28 @@ from vcray.metrics import CONTENT_TYPE
 
 
 class MetricsServer:
-    """Serves what `expose` gives. `refresh` is called before each answer, `healthy` says why not (empty: all well)."""
+    """Serves what `expose` gives (None: health alone). `refresh` is called before each answer, `healthy` says why not (empty:
+    all well), `flag` is the one that set the port."""
 
     def __init__(
-        self, expose: Callable[[], bytes], refresh: Callable[[], None], healthy: Callable[[], str]
+        self,
+        expose: Callable[[], bytes] | None,
+        refresh: Callable[[], None],
+        healthy: Callable[[], str],
+        flag: str = "--metrics-port",
     ) -> None:
         self._expose = expose
         self._refresh = refresh
         self._healthy = healthy
+        self._flag = flag
         self._runner: web.AppRunner | None = None
         self.port = 0
 
     async def start(self, address: str, port: int) -> None:
         """Listen; port 0 picks a free one (`self.port` tells). ConfigError when the port cannot be had."""
         app = web.Application()
-        app.router.add_get("/metrics", self._answer_metrics)
+        if self._expose is not None:
+            app.router.add_get("/metrics", self._answer_metrics)
         app.router.add_get("/healthz", self._answer_health)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
@@ -37,9 +44,7 @@ class MetricsServer:
             await self.stop()
             why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
             raise ConfigError(
-                Problem(
-                    "VC0502", "--metrics-port", f"cannot listen on {address}:{port}: {why}; choose another"
-                )
+                Problem("VC0502", self._flag, f"cannot listen on {address}:{port}: {why}; choose another")
             ) from error
         self.port = self._runner.addresses[0][1]
 
@@ -51,7 +56,8 @@ class MetricsServer:
 
     async def _answer_metrics(self, _: web.Request) -> web.Response:
         self._refresh()
-        return web.Response(body=self._expose(), headers={"Content-Type": CONTENT_TYPE})
+        body = b"" if self._expose is None else self._expose()
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
 
     async def _answer_health(self, _: web.Request) -> web.Response:
         why = self._healthy()

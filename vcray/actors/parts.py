@@ -100,8 +100,8 @@ class Facts:
 
     settings: Settings = field(default_factory=Settings)
     scheduler_conf: str = DEFAULT_CONF
-    agent_conf: str = AGENT_CONF
     manual: bool = False
+    agent_conf: str = AGENT_CONF
 
 
 @dataclass(frozen=True, slots=True)

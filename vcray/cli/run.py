@@ -3,27 +3,71 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar, get_args, get_origin
 
 import click
 
+from vcray.config.flags import FLAGS, flag
+from vcray.config.given import Given, read_given
 from vcray.config.settings import PREFIX, Names, Settings, load
 
 C = TypeVar("C", bound=Callable[..., object])
 
+OWN = frozenset({"kubeconfig", *(name.replace("_", "-") for name in Settings.model_fields)})
+"""Flags that `vcray run` has by itself."""
+
 
 def settings_options(function: C) -> C:
-    """Add a flag for each field of `Settings`; its value stays text until the settings are read."""
+    """Add a flag for each field of `Settings`; its value stays text until the settings are read.
+
+    A switch stands alone, has a value (`--strict=false`), or stands in its negative form (`--no-strict`)."""
     for name, field in reversed(Settings.model_fields.items()):
-        flag = "--" + name.replace("_", "-")
+        words = name.replace("_", "-")
         text = f"{field.description} [{PREFIX}{name.upper()}; default: {_shown(field.default)}]"
         if field.annotation is bool:
-            option = click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=text)
+            no = click.option(f"--no-{words}", f"no_{name}", is_flag=True, hidden=True)
+            option = click.option(
+                f"--{words}",
+                name,
+                is_flag=False,
+                flag_value="true",
+                default=None,
+                metavar="[true|false]",
+                help=text,
+            )
+            function = no(function)
         else:
-            option = click.option(flag, name, default=None, metavar=_kind(field.annotation), help=text)
+            option = click.option(
+                f"--{words}",
+                name,
+                default=None,
+                multiple=field.annotation == Names,
+                metavar=_kind(field.annotation),
+                help=text,
+            )
         function = option(function)
+    return function
+
+
+def volcano_options(function: C) -> C:
+    """Add the flags of vc-scheduler that are not among ours. They are not shown: docs/flags.md has the table."""
+    for each in reversed(FLAGS):
+        words = each.name.replace("_", "-")
+        if words in OWN:
+            continue
+        spellings = [f"--{spelling}" for spelling in dict.fromkeys((each.name, words))]
+        spellings += ["-v"] if each.name == "v" else []
+        switch = each.kind == "switch"
+        function = click.option(
+            *spellings,
+            f"volcano_{words.replace('-', '_')}",
+            multiple=True,
+            hidden=True,
+            is_flag=False,
+            flag_value="true" if switch else None,
+        )(function)
     return function
 
 
@@ -50,10 +94,12 @@ def _kind(annotation: object) -> str:
 )
 @click.option("--context", help="The context of the kubeconfig; without it the current one.")
 @settings_options
-def command(kubeconfig: Path | None, context: str | None, **flags: object) -> None:
+@volcano_options
+def command(kubeconfig: Path | None, context: str | None, **flags: object) -> int | None:
     """Run the control plane, scheduler and controllers, against a cluster until SIGINT or SIGTERM.
 
     Every flag after --context is a setting: the flag beats its environment variable, and that beats the default.
+    The flags of vc-scheduler are taken too: docs/flags.md tells what becomes of each.
 
     \b
     Examples:
@@ -62,20 +108,51 @@ def command(kubeconfig: Path | None, context: str | None, **flags: object) -> No
     """
     import asyncio
 
-    from vcray.log import configure
+    from vcray.log import configure, get_logger
 
-    settings = load(read_flags(flags), os.environ)
+    given = read_given(_volcano(flags))
+    if given.version:
+        from vcray.cli import version
+
+        click.get_current_context().invoke(version.command)
+        return None
+    settings = load({**given.settings, **read_flags(flags)}, os.environ, _spelled(given, flags))
     configure(settings.log_level)
+    for name in given.ineffective:
+        known = flag(name)
+        get_logger("app").info("flag without effect", flag=f"--{name}", why=known.note if known else "")
     from vcray.app import run
 
-    asyncio.run(run(settings, kubeconfig, context))
+    asyncio.run(run(settings, kubeconfig, context, server=given.master or None))
+    return None
 
 
-def read_flags(flags: dict[str, object]) -> dict[str, object]:
+def read_flags(flags: Mapping[str, object]) -> dict[str, object]:
     """Flags as `settings.load` wants them: lists apart, what was not given left out."""
-    lists = {name for name, field in Settings.model_fields.items() if field.annotation == Names}
-    return {
-        name: str(value).split(",") if name in lists else value
-        for name, value in flags.items()
-        if value is not None
-    }
+    fields = Settings.model_fields
+    read: dict[str, object] = {}
+    for name, field in fields.items():
+        value = flags.get(name)
+        if flags.get(f"no_{name}"):
+            value = "false"
+        if value is None or value == ():
+            continue
+        texts = value if isinstance(value, tuple) else (value,)
+        read[name] = ",".join(map(str, texts)).split(",") if field.annotation == Names else value
+    return read
+
+
+def _volcano(flags: Mapping[str, object]) -> dict[str, Sequence[str]]:
+    """What was given of vc-scheduler's flags, by their names there."""
+    found: dict[str, Sequence[str]] = {}
+    for each in FLAGS:
+        texts = flags.get(f"volcano_{each.name.replace('-', '_')}")
+        if isinstance(texts, tuple) and texts:
+            found[each.name] = tuple(map(str, texts))
+    return found
+
+
+def _spelled(given: Given, flags: Mapping[str, object]) -> dict[str, str]:
+    """How the user spelled settings that a flag of another name set."""
+    own = read_flags(flags)
+    return {name: spelling for name, spelling in given.origin.items() if name not in own}

@@ -13,11 +13,11 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails
 
+from vcray.config.flags import GATE_SETTINGS
+from vcray.config.given import of_environment, read_gates
 from vcray.errors import ConfigError, Problem
 
 PREFIX = "VCRAY_"
-UNPREFIXED = frozenset({"multi_scheduler_enable", "scheduler_pod_name", "scheduler_num"})
-"""Settings that Volcano reads from variables of these very names; they are read when ours are not there."""
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -35,6 +35,20 @@ class Settings(BaseModel):
     )
     scheduler_conf: Path | None = Field(
         None, description="volcano-scheduler.conf, read again when it changes; without it Volcano's default"
+    )
+    scheduler_conf_configmap: Annotated[str, StringConstraints(pattern=r"^[^/\s]+/[^/\s]+$")] | None = Field(
+        None, description="NAMESPACE/NAME of a ConfigMap with key volcano-scheduler.conf, in place of a file"
+    )
+    disable_default_scheduler_config: bool = Field(
+        False, description="refuse to start without a configuration instead of taking Volcano's default"
+    )
+    plugins_dir: Path | None = Field(
+        None, description="folder with plugins and actions of your own, read again as they change"
+    )
+    plugin_budget_ms: float = Field(
+        1000.0,
+        ge=0,
+        description="what your plugins may take of a round before they are left out of it; 0: all",
     )
     strict: bool = Field(False, description="refuse to start with a configuration that `vcray check` faults")
     pools: int = Field(1, ge=1, le=256, description="cache shards for nodes without the node-pool label")
@@ -71,6 +85,11 @@ class Settings(BaseModel):
     )
     scheduler_pod_name: str = Field("", description="name of this one among them, ending in -N")
     scheduler_num: str = Field("1", description="how many they are; what is no whole number counts as 1")
+    schedule_period_s: float = Field(
+        1.0, ge=0, description="seconds that something must be unschedulable before it is told"
+    )
+    priority_class: bool = Field(True, description="read PriorityClasses")
+    feature_gates: Names = Field((), description="Name=true or Name=false, with commas between")
     runtime: Literal["local", "ray"] = Field("local", description="what the actors run on: local or ray")
     layout: Literal["small", "standard", "huge"] = Field(
         "standard", description="which actors share a process on Ray: small, standard or huge"
@@ -85,9 +104,18 @@ class Settings(BaseModel):
         8080, ge=-1, le=65535, description="port of /metrics and /healthz on loopback; 0 picks one, -1 none"
     )
     metrics_address: str = Field("127.0.0.1", description="address that /metrics listens on")
+    health_port: int = Field(
+        -1, ge=-1, le=65535, description="one more port for /healthz alone; 0 picks one, -1 none"
+    )
+    health_address: str = Field("127.0.0.1", description="address that this port listens on")
     leader_elect: bool = Field(False, description="hold a Lease, so that only one control plane acts")
     lease_namespace: str = Field("volcano-system", description="namespace of the Lease; it must exist")
     lease_name: str = Field("volcano", description="name of the Lease")
+    lease_duration_s: float = Field(15.0, gt=0, description="seconds that the Lease holds")
+    lease_renew_deadline_s: float = Field(
+        10.0, gt=0, description="seconds after which a holder that cannot renew gives up"
+    )
+    lease_retry_period_s: float = Field(2.0, gt=0, description="seconds between two tries")
     admission: bool = Field(
         False, description="serve and register the webhooks of jobs, podgroups and queues"
     )
@@ -137,29 +165,41 @@ class Settings(BaseModel):
     log_level: str = Field("INFO", pattern=f"^({'|'.join(LOG_LEVELS)})$", description="least level to log")
 
 
-def load(flags: Mapping[str, object], environment: Mapping[str, str]) -> Settings:
-    """Settings from given flags and an environment. ConfigError VC0502 names each value that cannot be used."""
-    values: dict[str, object] = {}
-    origin: dict[str, str] = {}  # setting -> how the user spelled it
+def load(
+    flags: Mapping[str, object], environment: Mapping[str, str], spelled: Mapping[str, str] | None = None
+) -> Settings:
+    """Settings from given flags and an environment. ConfigError VC0502 names each value that cannot be used.
+
+    Variables of vc-scheduler count where ours are not set. `spelled`: setting -> the flag, where that has another name."""
+    theirs = of_environment(environment)
+    values: dict[str, object] = {name: text for name, (_, text) in theirs.items()}
+    origin = {name: variable for name, (variable, _) in theirs.items()}  # setting -> how the user spelled it
     for name, field in Settings.model_fields.items():
-        spelled = PREFIX + name.upper()
-        if spelled not in environment and name in UNPREFIXED:
-            spelled = name.upper()
-        text = environment.get(spelled)
+        text = environment.get(PREFIX + name.upper())
         if text is not None:
             values[name] = _listed(text) if field.annotation == Names else text
-            origin[name] = spelled
+            origin[name] = PREFIX + name.upper()
     for name, value in flags.items():
         if value is not None:
             values[name] = value
-            origin[name] = "--" + name.replace("_", "-")
+            origin[name] = (spelled or {}).get(name, "--" + name.replace("_", "-"))
     try:
-        return Settings.model_validate(values)
+        settings = Settings.model_validate(values)
     except ValidationError as error:
         raise ConfigError(
             Problem("VC0502", origin.get(str(each["loc"][0]), str(each["loc"][0])), _sentence(each))
             for each in error.errors()
         ) from error
+    gates, wrong = read_gates(settings.feature_gates)
+    if wrong:
+        where = origin.get("feature_gates", "")
+        raise ConfigError(Problem("VC0502", where, what) for what in wrong)
+    if settings.scheduler_conf is not None and settings.scheduler_conf_configmap is not None:
+        what = "stands beside --scheduler-conf; name a file or a ConfigMap"
+        raise ConfigError(Problem("VC0502", origin["scheduler_conf_configmap"], what))
+    return settings.model_copy(
+        update={GATE_SETTINGS[name]: on for name, on in gates.items() if name in GATE_SETTINGS}
+    )
 
 
 def _listed(text: str) -> list[str]:
@@ -170,12 +210,17 @@ def _sentence(error: ErrorDetails) -> str:
     """What a value must be, in a user's words, and what it was."""
     context = error.get("ctx", {})
     must = {
+        "greater_than": f"must be more than {context.get('gt', 0):g}",
         "greater_than_equal": f"must be at least {context.get('ge', 0):g}",
         "less_than_equal": f"must be at most {context.get('le', 0):g}",
         "int_parsing": "must be a whole number",
         "float_parsing": "must be a number",
         "bool_parsing": "must be true or false",
-        "string_pattern_mismatch": f"must be one of {', '.join(LOG_LEVELS)}",
+        "string_pattern_mismatch": (
+            "must be NAMESPACE/NAME"
+            if "/" in str(context.get("pattern", ""))
+            else f"must be one of {', '.join(LOG_LEVELS)}"
+        ),
         "literal_error": f"must be one of {str(context.get('expected', '')).replace(' or ', ', ').replace(chr(39), '')}",
         "string_too_short": "must not be empty",
     }.get(error["type"], error["msg"])

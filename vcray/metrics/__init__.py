@@ -62,6 +62,17 @@ class Metrics(VolcanoMetrics):
             ["result"],
             registry=registry,
         )
+        self.config_reload_success = Gauge(
+            "vcray_config_last_reload_success",
+            "Was the last reading of the scheduler configuration put in force: 1, or 0 when the last good one stays.",
+            registry=registry,
+        )
+        self.plugin_failures = Counter(
+            "vcray_plugin_failures",
+            "Rounds that left out a hook of a user's plugin, since it failed or took too long.",
+            ["plugin", "hook"],
+            registry=registry,
+        )
         self.config_problems = Counter(
             "vcray_config_problems",
             "Faults found in a scheduler configuration, by code.",

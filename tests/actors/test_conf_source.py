@@ -1,0 +1,223 @@
+"""A configuration is followed where it is: in a file, behind a link that is swapped, in a ConfigMap of the cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.harness.base import Server
+from vcray.actors.conf_file import KEY, PERIOD_S, ConfFile, ConfMap, Follower, read, read_map
+from vcray.actors.conf_source import Herald, find_source
+from vcray.actors.messages import Accepted
+from vcray.actors.timekeeping import VirtualTime
+from vcray.config.scheduler import DEFAULT_CONF
+from vcray.config.settings import Settings
+from vcray.errors import ConfigError
+from vcray.kube.auth import load
+from vcray.kube.client import KubeClient
+from vcray.kube.events import Involved
+from vcray.metrics import Metrics
+
+WITHIN_S = 2.0
+
+
+class Ear:
+    """Takes texts as a coordinator does, refuses `bad`, and remembers what was told."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+        self.told: list[tuple[bool, tuple[str, ...]]] = []
+
+    def follower(self, text: str) -> Follower:
+        return Follower("here", text, self._reconfigure, self._tell)
+
+    async def _reconfigure(self, text: str) -> Accepted:
+        self.sent.append(text)
+        return Accepted(text != "bad", ("VC0105 unknown action",) if text == "bad" else ())
+
+    async def _tell(self, in_force: bool, problems: tuple[str, ...]) -> None:
+        self.told.append((in_force, problems))
+
+
+@pytest.fixture
+def ear() -> Ear:
+    return Ear()
+
+
+async def test_a_changed_file_is_sent_once_and_a_refusal_is_told(tmp_path: Path, ear: Ear) -> None:
+    path = tmp_path / KEY
+    path.write_text("first")
+    file = ConfFile(path, ear.follower("first"), VirtualTime())
+
+    await file.look()
+    for text in ("second", "bad"):
+        path.write_text(text)
+        await file.look()
+        await file.look()
+
+    assert ear.sent == ["second", "bad"]
+    assert ear.told == [(True, ()), (False, ("VC0105 unknown action",))]
+
+
+async def test_a_file_that_went_away_is_told_once_and_its_return_too(
+    tmp_path: Path, ear: Ear, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / KEY
+    file = ConfFile(path, ear.follower("first"), VirtualTime())
+
+    with caplog.at_level("WARNING", "vcray"):
+        for _ in range(3):
+            await file.look()
+    path.write_text("first")
+    await file.look()
+    await file.look()
+
+    assert [each.levelname for each in caplog.records if "kept" in each.getMessage()] == ["WARNING"]
+    assert ear.sent == []
+    assert ear.told == [(False, (f"VC0503 {path}: cannot be read: No such file or directory",)), (True, ())]
+
+
+async def test_a_refused_text_stays_refused_when_the_file_comes_back_with_it(
+    tmp_path: Path, ear: Ear
+) -> None:
+    path = tmp_path / KEY
+    path.write_text("bad")
+    file = ConfFile(path, ear.follower("first"), VirtualTime())
+
+    await file.look()
+    path.unlink()
+    await file.look()
+    path.write_text("bad")
+    await file.look()
+
+    assert [in_force for in_force, _ in ear.told] == [False, False]
+
+
+async def test_the_swap_of_a_mounted_configmap_is_seen(tmp_path: Path, ear: Ear) -> None:
+    """Kubernetes links the file to `..data/FILE` and swaps the folder that `..data` leads to."""
+    for number, text in enumerate(("first", "second")):
+        (tmp_path / f"..version{number}").mkdir()
+        (tmp_path / f"..version{number}" / KEY).write_text(text)
+    (tmp_path / "..data").symlink_to("..version0")
+    (tmp_path / KEY).symlink_to(f"..data/{KEY}")
+    file = ConfFile(tmp_path / KEY, ear.follower("first"), VirtualTime())
+
+    await file.look()
+    (tmp_path / "..data_tmp").symlink_to("..version1")
+    os.rename(tmp_path / "..data_tmp", tmp_path / "..data")
+    await file.look()
+
+    assert ear.sent == ["second"]
+    assert PERIOD_S <= WITHIN_S / 2
+
+
+def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^VC0503 .*nowhere.conf: cannot be read: No such file"):
+        read(tmp_path / "nowhere.conf")
+
+
+async def test_a_configuration_may_be_asked_for(tmp_path: Path) -> None:
+    client = KubeClient.__new__(KubeClient)  # never asked
+
+    assert (await find_source(Settings(), client)).text == DEFAULT_CONF
+    with pytest.raises(
+        ConfigError, match="VC0502 --disable-default-scheduler-config: no configuration is named"
+    ):
+        await find_source(Settings(disable_default_scheduler_config=True), client)
+
+
+async def test_what_could_not_be_read_moves_the_metrics_and_is_told_on_its_object() -> None:
+    metrics, said = Metrics(), []
+
+    async def tell(problems: object, about: Involved) -> None:
+        said.append((problems, about.name))
+
+    hear = Herald(metrics, tell).told(Involved("v1", "ConfigMap", "ns", "conf"))
+    await hear(False, ("VC0503 configmap ns/conf: cannot be read: it was deleted",))
+
+    assert said == [(("VC0503 configmap ns/conf: cannot be read: it was deleted",), "conf")]
+    assert metrics.registry.get_sample_value("vcray_config_last_reload_success") == 0
+    assert metrics.registry.get_sample_value("vcray_config_problems_total", {"code": "VC0503"}) == 1
+
+    await hear(True, ())
+
+    assert metrics.registry.get_sample_value("vcray_config_last_reload_success") == 1
+
+
+# ---- a ConfigMap of the cluster, on both API servers ----
+
+
+@asynccontextmanager
+async def client_of(server: Server):
+    transport = await load(server.kubeconfig)
+    try:
+        yield KubeClient(transport, "vcray-test")
+    finally:
+        await transport.close()
+
+
+async def eventually(true: Callable[[], bool], seconds: float = WITHIN_S) -> float:
+    """Wait for it; how long it took."""
+    started = time.monotonic()
+    while not true():
+        assert time.monotonic() - started < seconds, "it did not come true in time"
+        await asyncio.sleep(0.01)
+    return time.monotonic() - started
+
+
+def path_of(namespace: str, name: str = "") -> str:
+    return f"/api/v1/namespaces/{namespace}/configmaps{'/' + name if name else ''}"
+
+
+def configmap(text: str, key: str = KEY) -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "conf"}, "data": {key: text}}
+
+
+async def test_a_configmap_is_followed_within_two_seconds(
+    apiserver: Server, namespace: str, ear: Ear
+) -> None:
+    apiserver.client.create(path_of(namespace), configmap("first"))
+    async with client_of(apiserver) as client:
+        assert await read_map(client, namespace, "conf") == "first"
+        following = asyncio.create_task(ConfMap(client, namespace, "conf", ear.follower("first")).run())
+        await asyncio.sleep(0.1)
+        for text in ("second", "bad", "third"):
+            apiserver.client.replace(path_of(namespace, "conf"), configmap(text))
+            await eventually(lambda text=text: ear.sent[-1:] == [text])
+        apiserver.client.replace(path_of(namespace, "conf"), configmap("x", key="other"))
+        await eventually(lambda: len(ear.told) == 4)
+        apiserver.client.delete(path_of(namespace, "conf"))
+        await eventually(lambda: len(ear.told) == 5)
+        apiserver.client.create(path_of(namespace), configmap("fourth"))
+        await eventually(lambda: len(ear.told) == 6)
+        following.cancel()
+
+    where = f"VC0503 configmap {namespace}/conf: cannot be read: "
+    assert ear.sent == ["second", "bad", "third", "fourth"]
+    assert ear.told == [
+        (True, ()),
+        (False, ("VC0105 unknown action",)),
+        (True, ()),
+        (False, (f"{where}it has no key {KEY}",)),
+        (False, (f"{where}it was deleted",)),
+        (True, ()),
+    ]
+
+
+async def test_a_configmap_that_cannot_be_read_at_the_start_is_one_error(
+    apiserver: Server, namespace: str
+) -> None:
+    settings = Settings(scheduler_conf_configmap=f"{namespace}/conf")
+
+    async with client_of(apiserver) as client:
+        with pytest.raises(ConfigError, match=r"VC0503 configmap .*/conf: cannot be read: there is none"):
+            await find_source(settings, client)
+        apiserver.client.create(path_of(namespace), configmap("x", key="other"))
+        with pytest.raises(ConfigError, match="cannot be read: it has no key"):
+            await find_source(settings, client)

@@ -1,0 +1,85 @@
+"""Where a control plane's configuration comes from, and who is told about it: a file, a ConfigMap, or Volcano's default."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+
+from vcray.actors.conf_file import ConfFile, ConfMap, Follower, Reconfigure, read, read_map
+from vcray.actors.runtime import Time
+from vcray.api.resources import CONFIGMAPS, QUEUES
+from vcray.config.scheduler import DEFAULT_CONF
+from vcray.config.settings import Settings
+from vcray.errors import ConfigError, Problem
+from vcray.kube.client import KubeClient
+from vcray.kube.events import Involved
+from vcray.log import get_logger
+from vcray.metrics import Metrics
+
+log = get_logger("config")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfSource:
+    """One of the three. `text` is what it said at the start; `about` is the object that events are about."""
+
+    text: str
+    about: Involved
+    settings: Settings
+
+    def follow(
+        self, client: KubeClient, follower: Follower, time: Time
+    ) -> Callable[[], Coroutine[object, object, None]] | None:
+        """What sends each new text to the follower, for ever; None for the default, which never changes."""
+        if self.settings.scheduler_conf is not None:
+            return ConfFile(self.settings.scheduler_conf, follower, time).run
+        if self.settings.scheduler_conf_configmap is not None:
+            return ConfMap(client, *_map_of(self.settings), follower).run
+        return None
+
+
+async def find_source(settings: Settings, client: KubeClient) -> ConfSource:
+    """The source that the settings name, read once. ConfigError when it cannot be read, or when there must be one."""
+    root = Involved(QUEUES.api_version, QUEUES.kind, "", "root")
+    if settings.scheduler_conf is not None:
+        return ConfSource(read(settings.scheduler_conf), root, settings)
+    if settings.scheduler_conf_configmap is not None:
+        namespace, name = _map_of(settings)
+        text = await read_map(client, namespace, name)
+        return ConfSource(text, Involved(CONFIGMAPS.api_version, CONFIGMAPS.kind, namespace, name), settings)
+    if settings.disable_default_scheduler_config:
+        what = "no configuration is named, and the default is not wanted; name one with --scheduler-conf"
+        raise ConfigError(Problem("VC0502", "--disable-default-scheduler-config", what))
+    return ConfSource(DEFAULT_CONF, root, settings)
+
+
+class Herald:
+    """Tells how each reading of the configuration went: log, metrics, events."""
+
+    def __init__(self, metrics: Metrics, tell: Callable[[Sequence[str], Involved], Awaitable[None]]) -> None:
+        self._metrics = metrics
+        self._tell = tell
+
+    def told(self, about: Involved) -> Callable[[bool, tuple[str, ...]], Awaitable[None]]:
+        """For a source whose events are about this object."""
+
+        async def hear(in_force: bool, problems: tuple[str, ...]) -> None:
+            self._metrics.config_reload_success.set(in_force)
+            for problem in problems:
+                log.warning("configuration" if in_force else "configuration refused", problem=problem)
+                if problem.startswith("VC0503"):  # the coordinator never saw a text that could not be read
+                    self._metrics.config_problems.labels(code="VC0503").inc()
+            await self._tell(problems, about)
+
+        return hear
+
+
+def follower_of(source: ConfSource, reconfigure: Reconfigure, herald: Herald) -> Follower:
+    """A follower whose outcomes the herald tells on the source's own object."""
+    named = source.settings.scheduler_conf or source.settings.scheduler_conf_configmap or "default"
+    return Follower(str(named), source.text, reconfigure, herald.told(source.about))
+
+
+def _map_of(settings: Settings) -> tuple[str, str]:
+    namespace, _, name = (settings.scheduler_conf_configmap or "").partition("/")
+    return namespace, name
