@@ -91,6 +91,7 @@ def shape_of(form: PodForm, standing: Standing, context: Context) -> ShapeSpec:
             devices=context.claims.devices,
             asks=form.asks,
             pinned=form.pinned,
+            limits=form.limits,
         )
     return ShapeSpec(
         requests=_requests(form, context),
@@ -113,6 +114,7 @@ def shape_of(form: PodForm, standing: Standing, context: Context) -> ShapeSpec:
         devices=context.claims.devices,
         asks=form.asks,
         pinned=form.pinned,
+        limits=form.limits,
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from vcray.core.budgets import BudgetTable
 from vcray.core.cards import CardTable, Holder
 from vcray.core.hypernodes import HyperNodeTable
+from vcray.core.numa import NumaTable, Pinned
 from vcray.core.storage import Storage
 from vcray.core.usage import Capacities, UsageTable
 
@@ -24,6 +25,8 @@ class Details:
     budgets: BudgetTable | None = None
     cards: CardTable | None = None
     holders: tuple[Holder, ...] | None = None
+    numa: NumaTable | None = None
+    pinned: tuple[Pinned, ...] | None = None
     capacities: Capacities | None = None
     usage: UsageTable | None = None
     """Put in by the coordinator, not by the cache."""

@@ -108,6 +108,7 @@ HOOKS = frozenset(
         "preemptable",
         "reclaimable",
         "evictable",
+        "claim_key",
         "queue_preemptive",
         "victim_order",
         "victim_tasks",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vcray.core.arrays import Bool, Int, Int32
+from vcray.core.arrays import Bool, Float, Int, Int32
 from vcray.core.openview import NodeMatrix
 from vcray.core.view import Shape, View
 
@@ -122,7 +122,7 @@ class ManyRows:
             table[list(self.shape.ports)] += self.copies
         return table  # type: ignore[return-value]
 
-    def take(self, column: Int | Bool | Int32) -> Int:
+    def take(self, column: Int | Bool | Int32 | Float) -> Int:
         return column if self.whole else column[self.index]  # type: ignore[return-value]
 
 
@@ -185,6 +185,6 @@ class OneRow:
                 counts[port] += self.copies
         return counts
 
-    def take(self, column: Int | Bool | Int32) -> int:
+    def take(self, column: Int | Bool | Int32 | Float) -> int:
         value: int = column[self.index].item()
         return value
