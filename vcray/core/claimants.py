@@ -72,6 +72,12 @@ def close_claims(session: Session, job: int, mark: int, reason: str) -> None:
         session.meter.transactions[reason] += 1
 
 
+def losers(session: Session, mark: int) -> list[int]:
+    """Jobs that lost pods above a mark."""
+    job = session.view.snapshot.tasks.job
+    return [int(job[task]) for task in session.ledger.evicted_since(mark)]
+
+
 def stays_near(view: View, job: int) -> bool:
     """Is a topology stated of the job or of one of its sub-groups?"""
     jobs = view.snapshot.jobs

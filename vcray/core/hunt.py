@@ -18,8 +18,8 @@ from vcray.core.candidates import Pool
 from vcray.core.classes import Class
 from vcray.core.ranking import Ranking, best_first
 from vcray.core.session import Session
-from vcray.core.tables import MISSING
-from vcray.core.victims import Candidates, Claim, ClaimKind
+from vcray.core.tables import MISSING, Status
+from vcray.core.victims import Candidates, Claim, ClaimKind, starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,12 @@ class Yield:
     node: int
     victims: list[int]
     request: Int  # (R, k)
+
+    def without(self, taken: Sequence[int]) -> Yield:
+        """What is left once some have gone."""
+        gone = set(taken)
+        rest = [at for at, victim in enumerate(self.victims) if victim not in gone]
+        return Yield(self.node, [self.victims[at] for at in rest], self.request[:, rest])
 
 
 class Hunt:
@@ -41,7 +47,8 @@ class Hunt:
         self.scored = scored
         self._rankings: dict[Class, Ranking] = {}
         self._best_effort = np.array([shape.best_effort for shape in session.view.shapes], dtype=bool)
-        self._failed: dict[tuple[object, ...], int] = {}
+        self._failed: dict[object, int] = {}
+        self._more: tuple[object, int, Yield] | None = None
 
     def claim(self, task: int, pool: Pool, others: bool = True) -> bool:
         """Room for a pending task: promised in the ledger, with the evictions that it takes. False: nothing changed.
@@ -52,7 +59,8 @@ class Hunt:
         job, shape = int(table.job[task]), view.shapes[int(table.shape[task])]
         queue = int(view.snapshot.jobs.queue[job])
         cls = session.placer.class_of(job, shape)
-        key = (cls, job, int(table.priority[task]), int(table.facts[task]), others)
+        claim = Claim(self.kind, job, queue, (task,), shape.request)
+        key = self._key(claim, cls, others)
         if self._failed.get(key) == session.ledger.version:
             return False
         if (
@@ -61,18 +69,47 @@ class Hunt:
             and session.placer.promise(job, shape, task)
         ):
             return True
-        claim = Claim(self.kind, job, queue, (task,), shape.request)
-        if self._evict_somewhere(claim, cls, pool, others):
+        if self._evict_somewhere(claim, cls, pool, others, key):
             return True
         self._failed[key] = session.ledger.version
         return False
 
-    def _evict_somewhere(self, claim: Claim, cls: Class, pool: Pool, others: bool) -> bool:
-        for found in self.yields(claim, cls, pool, others):
+    def _key(self, claim: Claim, cls: Class, others: bool) -> object:
+        """Claims with equal keys end alike in the same state: nothing that judges them tells them apart. Own pods of the
+        claimant's job would, so such a job stands for itself."""
+        view = self.session.view
+        count = view.jobs.count
+        alone = not others or count[Status.RUNNING, claim.job] + count[Status.BOUND, claim.job] > 0
+        key = self.session.chains.verdicts.claim_key(view, claim)
+        return (
+            cls,
+            claim.queue,
+            claim.job if alone else MISSING,
+            others,
+            key,
+            *self._kind(cls, claim.tasks[0]),
+        )
+
+    def _kind(self, cls: Class, task: int) -> tuple[int, ...]:
+        return self.session.ledger.reservations.kind(cls.shape, task) if cls.reserves else ()
+
+    def _evict_somewhere(self, claim: Claim, cls: Class, pool: Pool, others: bool, key: object) -> bool:
+        for found in self._offers(claim, cls, pool, others, key):
+            mark = self.session.ledger.checkpoint()
             self.session.meter.attempts += 1
             if self.take(claim, cls, found):
+                taken = self.session.ledger.evicted_since(mark)
+                self._more = (key, self.session.ledger.version, found.without(taken))
                 return True
         return False
+
+    def _offers(self, claim: Claim, cls: Class, pool: Pool, others: bool, key: object) -> Iterator[Yield]:
+        """The node where an equal claim has just evicted, as long as it can give more, then all.
+
+        Plugins judged those behind the ones taken as if these were gone, which they are now."""
+        if self._more is not None and self._more[:2] == (key, self.session.ledger.version):
+            yield self._more[2]
+        yield from self.yields(claim, cls, pool, others)
 
     # ---- where ----
 
@@ -84,14 +121,14 @@ class Hunt:
             candidates = self._candidates(claim, cls, pool, nodes, others)
             if not len(candidates):
                 continue
-            starts = np.flatnonzero(np.diff(candidates.group, prepend=-1))
-            ends = np.append(starts[1:], len(candidates))
-            where = nodes[candidates.group[starts]]
-            enough = np.ones(len(starts), dtype=bool)
+            first = np.flatnonzero(starts(candidates.group))
+            ends = [*first[1:].tolist(), len(candidates)]
+            where = nodes[candidates.group[first]]
+            enough = np.ones(len(first), dtype=bool)
             for r, amount in cls.fit if cls.fits else ():
-                enough &= future[r, where] + np.add.reduceat(candidates.request[r], starts) >= amount
+                enough &= future[r, where] + np.add.reduceat(candidates.request[r], first) >= amount
             for at in np.flatnonzero(enough).tolist():
-                part = slice(int(starts[at]), int(ends[at]))
+                part = slice(int(first[at]), ends[at])
                 victims: list[int] = candidates.task[part].tolist()
                 self.session.meter.victims = len(victims)
                 yield Yield(int(where[at]), victims, candidates.request[:, part])
@@ -131,6 +168,8 @@ class Hunt:
         ledger = self.session.ledger
         mark = ledger.checkpoint()
         fewest = self._fewest(cls, found)
+        if fewest is None:
+            return False
         if fewest:
             self._evict(fewest)
             if self._settle(claim, cls, found.node):
@@ -143,8 +182,9 @@ class Hunt:
         self._spare(claim, cls, found.node, mark, taken)
         return True
 
-    def _fewest(self, cls: Class, found: Yield) -> list[int]:
-        """By amounts alone: the shortest stretch from the least valuable on that is enough, without those not needed in it."""
+    def _fewest(self, cls: Class, found: Yield) -> list[int] | None:
+        """By amounts alone: the shortest stretch from the least valuable on that is enough, without those not needed in it.
+        None when all are too few."""
         future = self.session.view.nodes.future[:, found.node].tolist()
         short = {r: amount - future[r] for r, amount in cls.fit if amount > future[r]} if cls.fits else {}
         if not short:
@@ -154,6 +194,8 @@ class Hunt:
         left = list(short.values())
         count = 0
         while any(amount > 0 for amount in left):
+            if count == len(gives):
+                return None
             left = [amount - give for amount, give in zip(left, gives[count], strict=True)]
             count += 1
         kept = list(range(count))

@@ -15,7 +15,7 @@ from vcray.core.classes import POINT, Class
 from vcray.core.normalise import Normaliser, term_points
 from vcray.core.rows import ManyRows
 
-FIRST = 16
+FIRST = 4
 """Nodes of the first chunk; each next one is four times as large."""
 
 

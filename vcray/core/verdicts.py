@@ -18,7 +18,7 @@ import numpy as np
 from vcray.config.scheduler import PluginConfig
 from vcray.core.arrays import Bool, Int
 from vcray.core.plugin import Args, Plugin
-from vcray.core.victims import Candidates, Claim, ClaimKind
+from vcray.core.victims import Candidates, Claim, ClaimKind, starts
 from vcray.core.view import View
 
 Judge: TypeAlias = Callable[[View, Claim, Candidates], "Bool | None"]
@@ -40,10 +40,12 @@ class Verdicts:
     def __init__(self, tiers: Tiers) -> None:
         self._judges: dict[ClaimKind, list[list[Judge]]] = {}
         self._vetoes: dict[ClaimKind, list[Judge]] = {}
+        self._keys: dict[ClaimKind, list[Callable[[View, Claim], object] | None]] = {}
         for kind, (hook, flag) in HOOK_OF.items():
             found = [_with(tier, hook, flag) for tier in tiers]
             self._judges[kind] = [[getattr(plugin, hook) for plugin in tier] for tier in found if tier]
             self._vetoes[kind] = [getattr(plugin, hook) for tier in found for plugin in tier if plugin.vetoes]
+            self._keys[kind] = [getattr(plugin, "claim_key", None) for tier in found for plugin in tier]
         flat = [pair for tier in tiers for pair in tier]
         self._preemptive = [p.queue_preemptive for p in _with(flat, "queue_preemptive", "enablePreemptive")]  # type: ignore[attr-defined]
         self._orders = [p.victim_order for p in _with(flat, "victim_order", "")]  # type: ignore[attr-defined]
@@ -60,51 +62,66 @@ class Verdicts:
         out = np.zeros(size, dtype=np.bool_)
         if not size:
             return out
-        change = np.diff(candidates.group, prepend=-1) != 0
-        starts, of = np.flatnonzero(change), np.cumsum(change) - 1
-        undecided = np.ones(len(starts), dtype=np.bool_)
+        change = starts(candidates.group)
+        first, of = np.flatnonzero(change), np.cumsum(change) - 1
+        undecided = np.ones(len(first), dtype=np.bool_)
+        said: dict[Judge, Bool] = {}
 
         def named(mask: Bool) -> Bool:
-            some: Bool = np.logical_or.reduceat(mask, starts)
+            some: Bool = np.logical_or.reduceat(mask, first)
             return some
 
         for tier in self._judges[claim.kind]:
-            listed = np.zeros(size, dtype=np.bool_)
+            listed: Bool | None = None
             alive = undecided.copy()
-            first = True
             for judge in tier:
                 mask = judge(view, claim, candidates)
                 if mask is None:
                     continue
-                alive &= named(mask)
-                if not alive.any():
-                    break
-                listed = (
-                    mask & alive[of]
-                    if first
-                    else np.where(named(listed)[of], listed & mask, mask) & alive[of]
-                )
-                first = False
-            won = named(listed) & alive
+                said[judge] = mask
+                if not mask.all():
+                    alive &= named(mask)
+                    if not alive.any():
+                        break
+                if listed is None:
+                    listed = mask
+                elif not mask.all():
+                    listed = np.where(named(listed & alive[of])[of], listed & mask, mask)
+            if listed is None:
+                continue
+            listed = listed & alive[of]
+            won = named(listed)
             if won.any():
-                out |= listed & won[of]
+                out |= listed
                 undecided &= ~won
                 if not undecided.any():
                     break
-        return self._without_vetoed(view, claim, candidates, out)
+        return self._without_vetoed(view, claim, candidates, out, said)
 
-    def _without_vetoed(self, view: View, claim: Claim, candidates: Candidates, out: Bool) -> Bool:
-        """Ask share plugins about the winners alone: candidates that stay anyway must not use up a queue's surplus."""
-        vetoes = self._vetoes[claim.kind]
-        last = replace(claim, again=True) if vetoes else claim
-        for judge in vetoes:
+    def _without_vetoed(
+        self, view: View, claim: Claim, candidates: Candidates, out: Bool, said: Mapping[Judge, Bool]
+    ) -> Bool:
+        """Ask the plugins that veto about the winners alone: candidates that stay anyway must not use up a queue's surplus.
+
+        One that let all of them go among more candidates has no more to say."""
+        last: Claim | None = None
+        for judge in self._vetoes[claim.kind]:
+            if judge in said and not (out & ~said[judge]).any():
+                continue
             rows = np.flatnonzero(out)
             if not len(rows):
                 break
+            last = last or replace(claim, again=True)
             mask = judge(view, last, candidates.at(rows))
             if mask is not None:
                 out[rows] = mask
         return out
+
+    def claim_key(self, view: View, claim: Claim) -> object:
+        """Claims of one queue for equal pods with equal keys are judged alike in the same state of the ledger."""
+        return tuple(
+            (claim.job, claim.tasks) if hook is None else hook(view, claim) for hook in self._keys[claim.kind]
+        )
 
     def queue_preemptive(self, view: View, queue: int, request: Int) -> bool:
         """All plugins let the queue take from others for a request (R,); nobody: yes."""

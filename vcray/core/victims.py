@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from vcray.core.arrays import Int, Int32
+from vcray.core.arrays import Bool, Int, Int32
 
 
 class ClaimKind(Enum):
@@ -68,7 +68,7 @@ class Candidates:
 
     def groups(self) -> Iterator[slice]:
         """The part of each group, for rules that must walk one by one."""
-        bounds = np.flatnonzero(np.diff(self.group, prepend=-1, append=-1)).tolist()
+        bounds = [*np.flatnonzero(starts(self.group)).tolist(), len(self.task)]
         for start, end in pairwise(bounds):
             yield slice(start, end)
 
@@ -83,14 +83,30 @@ class Candidates:
         size = len(self.task)
         if not size:
             return amounts.copy()
-        key = self.group * (int(of.max()) + 2) + of + 1
-        order = np.argsort(key, kind="stable")
-        ordered = amounts[:, order]
-        total = np.cumsum(ordered, axis=1)
-        first = np.flatnonzero(np.diff(key[order], prepend=key[order[0]] - 1))
-        before = (total - ordered)[:, first]
-        lengths = np.diff(np.append(first, size))
-        within = total - np.repeat(before, lengths, axis=1)
-        out = np.empty_like(amounts)
-        out[:, order] = within if inclusive else within - ordered
+        key = self.group * (int(of.max()) + 2) + of
+        order: Int | None = None
+        if not (key[1:] >= key[:-1]).all():
+            order = np.argsort(key, kind="stable")
+            key, amounts = key[order], amounts[:, order]
+        total = np.cumsum(amounts, axis=1)
+        if not inclusive or key[0] != key[-1]:
+            before = total - amounts
+        if key[0] == key[-1]:
+            within = total if inclusive else before
+        else:
+            change = starts(key)
+            at = np.flatnonzero(change)[np.cumsum(change) - 1]
+            within = (total if inclusive else before) - before[:, at]
+        if order is None:
+            return within
+        out = np.empty_like(within)
+        out[:, order] = within
         return out
+
+
+def starts(numbers: Int) -> Bool:
+    """(k,) where a stretch of equal numbers begins."""
+    change = np.empty(len(numbers), dtype=np.bool_)
+    change[:1] = True
+    np.not_equal(numbers[1:], numbers[:-1], out=change[1:])
+    return change

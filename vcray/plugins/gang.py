@@ -15,6 +15,7 @@ import numpy as np
 from vcray.core.arrays import Bool, Int, IntLike
 from vcray.core.hooks import Closing, Vote
 from vcray.core.plugin import Args, Plugin
+from vcray.core.subjobs import SubJob, promised_tasks, ready_tasks
 from vcray.core.tables import MISSING, READY_STATUS, Status
 from vcray.core.victims import Candidates, Claim
 from vcray.core.view import View
@@ -22,6 +23,7 @@ from vcray.core.view import View
 _VALID = (*READY_STATUS, Status.PIPELINED, Status.PENDING)
 _SCHEDULED = (Status.RUNNING, Status.BOUND, Status.FAILED, Status.SUCCEEDED)
 _HOLDING = itemgetter(*READY_STATUS)
+_READY_ROWS = np.array(READY_STATUS)
 _BEST_EFFORT = -1
 """Last entry of a role's counts: its pending tasks that request nothing."""
 
@@ -34,6 +36,8 @@ class Gang(Plugin[Args]):
         jobs = view.snapshot.jobs
         if _roles_short(view, job, _VALID, best_effort=False):
             return "Not enough valid pods of each task for gang-scheduling"
+        if _groups_short(view, job, None):
+            return "Not enough sub-groups of pods for gang-scheduling"
         valid, least = _tasks(view, job, _VALID), int(jobs.min_available[job])
         if valid < least:
             return f"Not enough valid tasks for gang-scheduling, valid: {valid}, min: {least}"
@@ -58,14 +62,36 @@ class Gang(Plugin[Args]):
     def job_ready(self, view: View, job: int) -> bool:
         """Enough tasks hold a node, in all and of each role."""
         least = int(view.snapshot.jobs.min_available[job])
-        return _ready(view, job) >= least and not _roles_short(view, job, READY_STATUS)
+        return (
+            _ready(view, job) >= least
+            and not _roles_short(view, job, READY_STATUS)
+            and not _groups_short(view, job, False)
+        )
 
     def job_pipelined(self, view: View, job: int) -> Vote:
         """Permit when tasks that hold a node or a promise are enough, else reject; never abstains."""
         least = int(view.snapshot.jobs.min_available[job])
         held = _ready(view, job) + int(view.jobs.count[Status.PIPELINED, job])
         enough = held >= least and not _roles_short(view, job, (*READY_STATUS, Status.PIPELINED))
+        enough = enough and not _groups_short(view, job, True)
         return Vote.PERMIT if enough else Vote.REJECT
+
+    def subjob_ready(self, view: View, subjob: SubJob) -> bool:
+        """Enough tasks of the sub-group hold a node."""
+        return ready_tasks(view.status, subjob) >= subjob.least
+
+    def subjob_need(self, view: View, subjob: SubJob, tasks: Int) -> int:
+        """How many more tasks make the sub-group ready."""
+        return max(1, subjob.least - ready_tasks(view.status, subjob))
+
+    def subjob_pipelined(self, view: View, subjob: SubJob) -> Vote:
+        """Permit when tasks that hold a node or a promise are enough, else reject; never abstains."""
+        held = ready_tasks(view.status, subjob) + promised_tasks(view.status, subjob)
+        return Vote.PERMIT if held >= subjob.least else Vote.REJECT
+
+    def subjob_order(self, view: View, subjob: SubJob) -> float:
+        """Sub-groups that are not ready first."""
+        return float(ready_tasks(view.status, subjob) >= subjob.least)
 
     def job_starving(self, view: View, job: int) -> bool:
         """Below `minMember` even with promised tasks; role minimums and best-effort tasks are not looked at."""
@@ -76,14 +102,17 @@ class Gang(Plugin[Args]):
     def job_order(self, view: View, jobs: IntLike) -> IntLike:
         """0 for a job below `minMember`, 1 for the others: unready first. Role minimums are not looked at."""
         if isinstance(jobs, np.ndarray):
-            return (_all_ready(view)[jobs] >= view.snapshot.jobs.min_available[jobs]).astype(np.int64)
+            ready = (
+                view.jobs.count[_READY_ROWS[:, None], jobs].sum(axis=0) + view.jobs.pending_best_effort[jobs]
+            )
+            return np.asarray(ready >= view.snapshot.jobs.min_available[jobs], dtype=np.int64)
         return int(_ready(view, jobs) >= int(view.snapshot.jobs.min_available[jobs]))
 
     def preemptable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:
         """A job gives as many as it has ready tasks above `minMember`, the least valuable; role minimums are not looked at.
 
         Tasks that ended well but are being deleted are on their way out too (volcano-sh/volcano#394)."""
-        spare = view.jobs.count[list(READY_STATUS)][:, candidates.job].sum(axis=0)
+        spare = view.jobs.count[_READY_ROWS[:, None], candidates.job].sum(axis=0)
         spare -= view.snapshot.jobs.min_available[candidates.job]
         leaving = _leaving(view)
         if leaving is not None:
@@ -98,6 +127,10 @@ class Gang(Plugin[Args]):
     def evictable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:
         """All: the actions that ask this know which part of a gang breaks it."""
         return np.ones(len(candidates), dtype=np.bool_)
+
+    def claim_key(self, view: View, claim: Claim) -> object:
+        """Nothing: whoever claims."""
+        return None
 
     def close(self, view: View, closing: Closing) -> None:
         """Condition Scheduled or Unschedulable of each job that has tasks and a queue, by the task count alone.
@@ -162,6 +195,23 @@ def _roles_short(
         if have < least:
             short[role] = least - have
     return short
+
+
+def _groups_short(view: View, job: int, promised: bool | None) -> bool:
+    """Are there fewer sub-groups of some policy than it wants ready? `promised`: promises count too; None: existing is enough."""
+    parts = view.subjobs.of_job.get(job)
+    if parts is None:
+        return False
+    for policy, least in parts.minimums.items():
+        count = 0
+        for sub in parts.subjobs:
+            if sub.policy == policy:
+                held = 0 if promised is None else ready_tasks(view.status, sub)
+                held += promised_tasks(view.status, sub) if promised else 0
+                count += promised is None or held >= sub.least
+        if count < least:
+            return True
+    return False
 
 
 def _only_ending(view: View, job: int) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from vcray.core.arrays import Bool, Int, IntLike
 from vcray.core.plugin import Args, Plugin
+from vcray.core.subjobs import SubJob
 from vcray.core.tables import READY_STATUS, Status
 from vcray.core.victims import Candidates, Claim, ClaimKind
 from vcray.core.view import View
@@ -30,6 +31,10 @@ class Priority(Plugin[Args]):
         if isinstance(jobs, np.ndarray):
             return -view.snapshot.jobs.priority[jobs].astype(np.int64)
         return -int(view.snapshot.jobs.priority[jobs])
+
+    def subjob_order(self, view: View, subjob: SubJob) -> float:
+        """Higher priority first: the highest of its tasks."""
+        return -float(subjob.priority)
 
     def job_starving(self, view: View, job: int) -> bool:
         """Ready and promised tasks do not make up all tasks of the job."""
@@ -52,3 +57,8 @@ class Priority(Plugin[Args]):
         priority = view.snapshot.jobs.priority
         lower: Bool = priority[candidates.job] < int(priority[claim.job])
         return lower
+
+    def claim_key(self, view: View, claim: Claim) -> object:
+        """Priority of the job and of the task."""
+        tasks = view.snapshot.tasks.priority[list(claim.tasks)]
+        return int(view.snapshot.jobs.priority[claim.job]), int(tasks.max())

@@ -81,6 +81,12 @@ class Drf(Plugin[DrfArgs]):
         given: Bool = (mine < share) | (np.abs(mine - share) <= EQUAL)
         return given
 
+    def claim_key(self, view: View, claim: Claim) -> object:
+        """The share that the claimant would have; in a tree no two claims are alike."""
+        if self.tree_ is not None:
+            return claim.tasks
+        return self._share(view.jobs.claimed[:, claim.job] + claim.request)
+
     def _share(self, held: Int) -> float:
         amounts = held.tolist()
         return max((amounts[row] / total for row, total in self.total_), default=0.0)

@@ -118,13 +118,14 @@ class Proportion(Plugin[Args]):
         """A queue gives while it is over what it deserves of any resource; the pod that crosses the line still goes.
 
         What the candidates before one hold is taken to be gone: the first that may stay ends it for its queue on a node."""
-        deserved = np.array(self.deserved_, dtype=np.float64).T
         gone = candidates.running(candidates.queue, candidates.request, inclusive=False)
-        over: Bool = np.zeros(len(candidates), dtype=np.bool_)
-        for row in range(len(view.space)):
-            held = view.queues.claimed[row, candidates.queue] - gone[row]
-            over |= held - deserved[row, candidates.queue] >= EPSILON
+        surplus = view.queues.claimed - np.array(self.deserved_, dtype=np.float64).T
+        over: Bool = np.logical_or.reduce(surplus[:, candidates.queue] - gone >= EPSILON, axis=0)
         return over
+
+    def claim_key(self, view: View, claim: Claim) -> object:
+        """Nothing: a queue gives whoever claims."""
+        return None
 
     def queue_figures(self, view: View, queue: int) -> Figures:
         """Deserved, share, weight and what was let in, for metrics."""
