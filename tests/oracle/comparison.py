@@ -64,6 +64,7 @@ def outcome_of(decisions: Decisions, snapshot: Snapshot, objects: list[Object]) 
     return Outcome(
         bound={bind.task: bind.node for commit in decisions.commits for bind in commit.binds},
         pipelined=dict(decisions.pipelined),
+        evicted={evict.task: evict.reason for evict in decisions.evictions},
         phases={name: PHASE_NAMES[found.phase] for name, found in status.items()},
         counts={name: (found.running, found.succeeded, found.failed) for name, found in status.items()},
         queues=queues,
@@ -78,7 +79,7 @@ def disagreements(objects: list[Object], conf: Object, seed: int) -> list[str]:
     except Exception as error:
         return [f"kernel raised {type(error).__name__}: {error}"]
     lines = []
-    for part in ("bound", "pipelined", "phases", "counts", "queues"):
+    for part in ("bound", "pipelined", "evicted", "phases", "counts", "queues"):
         wanted, got = getattr(expected, part), getattr(actual, part)
         lines += [
             f"{part} {name}: oracle {wanted.get(name)!r}, kernel {got.get(name)!r}"

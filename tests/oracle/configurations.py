@@ -35,6 +35,22 @@ KA = configuration(
     "allocate, backfill", [*FIRST], ["drf", "predicates", "proportion", "nodeorder", "binpack"]
 )
 K0 = configuration(ALL, [*FIRST], ["drf", "predicates", "proportion", "nodeorder", "binpack", "overcommit"])
+QUIET = {"enablePreemptable": False}
+KP = configuration(
+    "allocate, preempt, backfill",
+    ["priority", {"name": "gang", **QUIET}, "conformance"],
+    [{"name": "drf", **QUIET}, "predicates", "proportion", "nodeorder", "binpack"],
+)
+FREE_GANG = {"name": "gang", "enableReclaimable": False, **QUIET}
+REST = ["drf", "predicates", "nodeorder", "binpack"]
+
+
+def taking_back(share: str | Object) -> Object:
+    """KR, KC or KH: reclaim with a share plugin in the first tier."""
+    return configuration("allocate, reclaim, backfill", ["priority", FREE_GANG, "conformance", share], REST)
+
+
+TREE: Object = {"name": "capacity", "enableHierarchy": True}
 WEIGHTS = [
     "leastrequested",
     "mostrequested",
@@ -49,6 +65,8 @@ WEIGHTS = [
 
 def random_configuration(rng: Random, theme: str) -> Object:
     """Mostly the well known ones; else one with plugins missing, other arguments or flags off."""
+    if theme in ("preempting", "reclaiming", "family"):
+        return _taking(rng, theme)
     known = [DEFAULT, HELM, HELM, KA, K0]
     if theme == "admission":
         known = [DEFAULT, HELM, K0]
@@ -70,6 +88,31 @@ def random_configuration(rng: Random, theme: str) -> Object:
     elif rng.random() < 0.2:
         tiers = [tiers[0], tiers[1][:1], tiers[1][1:]]
     return configuration(actions, *[[_with_arguments(rng, name) for name in tier] for tier in tiers])
+
+
+def _taking(rng: Random, theme: str) -> Object:
+    """Configurations in which somebody is evicted: the well known ones, and tiers where plugins mingle."""
+    if theme == "preempting":
+        if rng.random() < 0.4:
+            return KP
+        first: list[str | Object] = ["priority", "gang", "conformance"]
+        if rng.random() < 0.5:
+            first[1] = {"name": "gang", **QUIET}
+        shares = rng.choice(["proportion", "capacity"])
+        actions = rng.choice(
+            ["allocate, preempt", "enqueue, allocate, preempt, backfill", "allocate, backfill, preempt"]
+        )
+        return configuration(actions, first, rng.sample(["drf", "predicates", shares, "nodeorder"], 4))
+    share: str | Object = rng.choice(["proportion", "capacity"])
+    if theme == "family":
+        level = rng.choice([0, 0, 1, 2])
+        share = {**TREE, "arguments": {"ancestorReclaimLevel": level}} if level else TREE
+    if rng.random() < 0.5:
+        return taking_back(share)
+    actions = rng.choice(
+        ["allocate, reclaim", "enqueue, allocate, reclaim", "allocate, preempt, reclaim, backfill"]
+    )
+    return configuration(actions, ["priority", "conformance"], ["gang", "predicates", share, "nodeorder"])
 
 
 def _with_arguments(rng: Random, name: str) -> Object:

@@ -17,6 +17,8 @@ from typing import Any
 GROUP_NAME = "scheduling.k8s.io/group-name"
 ROLE = "volcano.sh/task-spec"
 TASK_PRIORITY = "volcano.sh/task-priority"
+PREEMPTABLE = "volcano.sh/preemptable"
+CRITICAL = ("system-cluster-critical", "system-node-critical")
 SUFFIXES = {
     "m": Fraction(1, 1000),
     "k": 10**3,
@@ -54,6 +56,11 @@ class Pod:
     gated: bool
     best_effort: bool
     held: bool = False
+    preemptable: bool = True
+    never_preempts: bool = False
+    critical: bool = False
+    evicted: bool = False
+    """Evicted in this session: it still holds its room, but the Kubernetes reading of its node no longer sees it."""
 
     @property
     def spec(self) -> Object:
@@ -74,6 +81,10 @@ class Node:
     images: dict[str, int]
     pods: list[Pod] = field(default_factory=list)
 
+    def seen(self) -> list[Pod]:
+        """The kube-scheduler's reading: pipelined pods too, those evicted in this session no longer."""
+        return [pod for pod in self.pods if not pod.evicted]
+
     def used(self) -> Amounts:
         """Volcano's own reading: terminating pods count, pipelined ones do not."""
         return total_of(pod.request for pod in self.pods if pod.status != "Pipelined")
@@ -87,8 +98,7 @@ class Node:
         return minus(plus(self.idle(), leaving), promised)
 
     def requested(self) -> Amounts:
-        """The kube-scheduler's reading: every pod on the node, pipelined ones too."""
-        return total_of(pod.request for pod in self.pods)
+        return total_of(pod.request for pod in self.seen())
 
 
 @dataclass(eq=False)
@@ -129,7 +139,9 @@ class Queue:
     created: float
     parent: str
     open: bool
+    reclaimable: bool
     capability: Amounts
+    deserved: Amounts
     guarantee: Amounts
     recorded: Amounts | None
 
@@ -261,7 +273,15 @@ def read_pod(pod: Object, claims: dict[tuple[str, str], Object]) -> Pod:
         gated=bool(spec.get("schedulingGates")),
         best_effort=not any(request.values()),
         held=held,
+        preemptable=is_true(notes.get(PREEMPTABLE, labels.get(PREEMPTABLE, "true"))),
+        never_preempts=spec.get("preemptionPolicy") == "Never",
+        critical=meta["namespace"] == "kube-system" or spec.get("priorityClassName") in CRITICAL,
     )
+
+
+def is_true(text: str) -> bool:
+    """As Go's ParseBool has it; what it cannot read is no."""
+    return text in ("1", "t", "T", "TRUE", "true", "True")
 
 
 def read_node(node: Object) -> Node:
@@ -312,7 +332,9 @@ def read_queue(queue: Object) -> Queue:
         created=seconds(queue["metadata"].get("creationTimestamp")),
         parent=spec.get("parent") or "root",
         open=status.get("state", "") in ("", "Open"),
+        reclaimable=spec.get("reclaimable", True),
         capability=amounts(spec.get("capability")),
+        deserved=amounts(spec.get("deserved")),
         guarantee=amounts((spec.get("guarantee") or {}).get("resource")),
         recorded=None if recorded is None else amounts(recorded),
     )

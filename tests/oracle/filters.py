@@ -27,7 +27,7 @@ def feasible(cluster: Cluster, arguments: Object, pod: Pod, node: Node) -> bool:
     def on(name: str) -> bool:
         return arguments.get(f"predicate.{name}Enable", True) not in (False, "false")
 
-    if pod.held or node.allocatable.get("pods", 0) <= len(node.pods):
+    if pod.held or node.allocatable.get("pods", 0) <= len(node.seen()):
         return False
     if node.unschedulable and not tolerated(CORDON, pod):
         return False
@@ -44,6 +44,19 @@ def feasible(cluster: Cluster, arguments: Object, pod: Pod, node: Node) -> bool:
     ):
         return False
     return not on("PodTopologySpread") or spread(cluster, pod, node)
+
+
+def allowed_by_object(arguments: Object, pod: Pod, node: Node) -> bool:
+    """What `feasible` looks at that no pod of the node has a part in."""
+
+    def on(name: str) -> bool:
+        return arguments.get(f"predicate.{name}Enable", True) not in (False, "false")
+
+    if pod.held or (node.unschedulable and not tolerated(CORDON, pod)):
+        return False
+    if on("NodeAffinity") and not node_affinity(pod, node):
+        return False
+    return not (on("TaintToleration") and untolerated(pod, node))
 
 
 def reachable(pod: Pod, node: Node) -> bool:
@@ -119,7 +132,7 @@ def host_ports(pod: Pod) -> list[tuple[str, str, int]]:
 
 
 def ports_clash(pod: Pod, node: Node) -> bool:
-    taken = [port for other in node.pods for port in host_ports(other)]
+    taken = [port for other in node.seen() for port in host_ports(other)]
     for ip, protocol, number in host_ports(pod):
         for other_ip, other_protocol, other_number in taken:
             same = protocol == other_protocol and number == other_number
@@ -163,7 +176,7 @@ def preferred_terms(pod: Pod) -> list[tuple[int, Object]]:
 
 def anti_affinity_of_others(cluster: Cluster, pod: Pod, node: Node) -> bool:
     for place in cluster.nodes.values():
-        for other in place.pods:
+        for other in place.seen():
             for term in required_terms(other, "podAntiAffinity"):
                 if term_selects(term, other, pod) and _same_domain(term["topologyKey"], place, node):
                     return False
@@ -174,7 +187,7 @@ def own_anti_affinity(cluster: Cluster, pod: Pod, node: Node) -> bool:
     for term in required_terms(pod, "podAntiAffinity"):
         for place in cluster.nodes.values():
             if _same_domain(term["topologyKey"], place, node) and any(
-                term_selects(term, pod, other) for other in place.pods
+                term_selects(term, pod, other) for other in place.seen()
             ):
                 return False
     return True
@@ -191,7 +204,7 @@ def own_affinity(cluster: Cluster, pod: Pod, node: Node) -> bool:
     companions = [
         (term, place)
         for place in cluster.nodes.values()
-        for other in place.pods
+        for other in place.seen()
         if all(term_selects(term, pod, other) for term in terms)
         for term in terms
         if term["topologyKey"] in place.labels
@@ -237,7 +250,7 @@ def spread(cluster: Cluster, pod: Pod, node: Node) -> bool:
             if all(c["topologyKey"] in place.labels for c in hard) and spread_includes(
                 constraint, pod, place
             ):
-                matching = sum(spread_selects(constraint, pod, other) for other in place.pods)
+                matching = sum(spread_selects(constraint, pod, other) for other in place.seen())
                 found[place.labels[key]] = found.get(place.labels[key], 0) + matching
         least = min(found.values(), default=2**31 - 1)
         if len(found) < constraint.get("minDomains", 1):

@@ -98,21 +98,35 @@ def _queues(cluster: RandomCluster) -> None:
     if rng.random() < 0.7:
         cluster.add("Queue", {"name": "root"}, spec={"weight": 1, "reclaimable": False}, status={})
     if "tree" in cluster.uses:
-        cluster.add("Queue", {"name": "dept"}, spec={"weight": 1, "parent": "root"}, status={"state": "Open"})
+        dept: Object = {"weight": 1, "parent": "root"}
+        if cluster.chance("deserved", 0.5):
+            dept["deserved"] = _limit(cluster, ["3", "6", "9"], ["4Gi", "9Gi"])
+        if cluster.chance("capability", 0.5):
+            dept["capability"] = _limit(cluster, ["4", "8", "12"], ["8Gi", "16Gi"])
+        cluster.add("Queue", {"name": "dept"}, spec=dept, status={"state": "Open"})
     for name in names:
-        spec: Object = {"weight": rng.choice([1, 1, 1, 2, 3, 7]), "reclaimable": True}
-        if "zero weights" in cluster.uses:
-            spec["weight"] = 0
-        if rng.random() < 0.2:
-            spec["priority"] = rng.choice([1, 2, 5])
-        if cluster.chance("tree", 0.6):
-            spec["parent"] = rng.choice(["dept", "root"])
-        if cluster.chance("capability", 0.6):
-            spec["capability"] = _limit(cluster, ["2", "3", "5", "8", "1500m"], ["3Gi", "6Gi", "12Gi"])
-        if cluster.chance("guarantee", 0.5):
-            spec["guarantee"] = {"resource": _limit(cluster, ["1", "2", "4"], ["1Gi", "4Gi"])}
-        state = rng.choice(["Closed", "Closing", "Unknown"]) if cluster.chance("closed", 0.4) else "Open"
-        cluster.add("Queue", {"name": name}, spec=spec, status={"state": state})
+        _queue(cluster, name)
+
+
+def _queue(cluster: RandomCluster, name: str) -> None:
+    rng = cluster.rng
+    spec: Object = {"weight": rng.choice([1, 1, 1, 2, 3, 7]), "reclaimable": True}
+    if "zero weights" in cluster.uses:
+        spec["weight"] = 0
+    if rng.random() < 0.2:
+        spec["priority"] = rng.choice([1, 2, 5])
+    if cluster.chance("tree", 0.6):
+        spec["parent"] = rng.choice(["dept", "root"])
+    if cluster.chance("capability", 0.6):
+        spec["capability"] = _limit(cluster, ["2", "3", "5", "8", "1500m"], ["3Gi", "6Gi", "12Gi"])
+    if cluster.chance("deserved", 0.7):
+        spec["deserved"] = _limit(cluster, ["1", "2", "4", "0"], ["1Gi", "2Gi", "5Gi"])
+    if cluster.chance("not reclaimable", 0.4):
+        spec["reclaimable"] = False
+    if cluster.chance("guarantee", 0.5):
+        spec["guarantee"] = {"resource": _limit(cluster, ["1", "2", "4"], ["1Gi", "4Gi"])}
+    state = rng.choice(["Closed", "Closing", "Unknown"]) if cluster.chance("closed", 0.4) else "Open"
+    cluster.add("Queue", {"name": name}, spec=spec, status={"state": state})
 
 
 def _limit(cluster: RandomCluster, cpus: list[str], memories: list[str]) -> Object:
@@ -146,6 +160,9 @@ def add_job(cluster: RandomCluster, row: int) -> None:
     replicas = {
         role: rng.choice([1, 1, 2, 2, 3, 4] if len(roles) > 1 else [1, 1, 2, 3, 4, 6]) for role in roles
     }
+    holds = "running" in cluster.uses and row < 3
+    if holds:
+        replicas = {role: count + rng.choice([0, 2, 4]) for role, count in replicas.items()}
     size = sum(replicas.values())
     spec: Object = {"queue": rng.choice(cluster.queues), "minMember": _minimum(cluster, size)}
     if cluster.chance("missing queue", 0.3):
@@ -160,18 +177,26 @@ def add_job(cluster: RandomCluster, row: int) -> None:
             spec["minMember"] = max(sum(spec["minTaskMember"].values()), spec["minMember"])
     if rng.random() < (0.8 if cluster.theme == "admission" else 0.4):
         spec["priorityClassName"] = rng.choice([*CLASSES, "unheard-of"])
+    if "running" in cluster.uses and rng.random() < 0.6:
+        spec["priorityClassName"] = "low" if holds else rng.choice(["mid", "high"])
     if cluster.chance("minimum resources", 0.65):
         spec["minResources"] = _minimum_resources(rng)
-    phase = rng.choice(["", "Pending", "Pending", "Inqueue", "Inqueue", "Running"])
-    if cluster.theme == "admission":
-        phase = rng.choice(["", "Pending", "Pending", "Inqueue", "Running"])
-    if cluster.theme == "leaving":
-        phase = "Running" if row < 2 else rng.choice(["Pending", "Inqueue"])
-    if rng.random() < 0.04:
-        phase = rng.choice(["Unknown", "Completed"])
+    phase = _phase(cluster, row)
     cluster.add("PodGroup", {"name": name, "namespace": namespace}, spec=spec, status={"phase": phase})
     if cluster.theme != "admission" or rng.random() < 0.6:
         _members(cluster, name, namespace, replicas, phase)
+
+
+def _phase(cluster: RandomCluster, row: int) -> str:
+    rng = cluster.rng
+    phases = ["", "Pending", "Pending", "Inqueue", "Inqueue", "Running"]
+    if cluster.theme == "admission":
+        phases = ["", "Pending", "Pending", "Inqueue", "Running"]
+    elif cluster.theme == "leaving":
+        phases = ["Running"] if row < 2 else ["Pending", "Inqueue"]
+    elif "running" in cluster.uses:
+        phases = ["Running", "Running", "Inqueue"] if row < 3 else ["Inqueue", "Inqueue", "Pending"]
+    return rng.choice(["Unknown", "Completed"]) if rng.random() < 0.04 else rng.choice(phases)
 
 
 def _minimum_resources(rng: Random) -> Object:
@@ -190,7 +215,7 @@ def _minimum(cluster: RandomCluster, size: int) -> int:
     rng = cluster.rng
     if rng.random() < 0.05:
         return rng.choice([0, size + 1])
-    if cluster.theme in ("leaving", "fairness"):
+    if cluster.theme in ("leaving", "fairness", "preempting", "reclaiming", "family"):
         return rng.choice([1, 1, max(1, size - 1), size])
     return rng.choice([size, size, max(1, size - 1), max(1, size // 2), 1])
 
@@ -202,7 +227,7 @@ def _members(cluster: RandomCluster, job: str, namespace: str, replicas: dict[st
     started = phase in ("Running", "Unknown") or (phase in ("Inqueue", "Completed") and rng.random() < 0.5)
     if cluster.theme == "leaving":
         started = phase == "Running"
-    elif rng.random() < 0.15:
+    elif rng.random() < (0.05 if "running" in cluster.uses else 0.15):
         started = not started
     shared = template(cluster)
     for role, count in replicas.items():
@@ -218,12 +243,17 @@ def _members(cluster: RandomCluster, job: str, namespace: str, replicas: dict[st
                 notes["volcano.sh/task-priority"] = str(rng.choice([0, 1, 5]))
             pod = new_pod(cluster, style.format(job=job, role=role or "r", i=i), namespace, pattern, notes)
             pod["metadata"]["labels"] = labels
+            if cluster.chance("stays", 0.4):
+                pod["metadata"].setdefault("annotations", {})["volcano.sh/preemptable"] = "false"
+            if cluster.chance("never", 0.4):
+                pod["spec"]["preemptionPolicy"] = "Never"
             _fate(cluster, pod, started)
 
 
 def _fate(cluster: RandomCluster, pod: Object, started: bool) -> None:
     rng = cluster.rng
-    if started and rng.random() < (0.9 if cluster.theme == "leaving" else 0.7):
+    often = cluster.theme == "leaving" or "running" in cluster.uses
+    if started and rng.random() < (0.95 if often else 0.7):
         _start(cluster, pod)
         if cluster.chance("finished", 0.3):
             pod["status"]["phase"] = rng.choice(["Succeeded", "Succeeded", "Failed"])
@@ -249,7 +279,8 @@ def _start(cluster: RandomCluster, pod: Object) -> None:
     if name in cluster.room:
         cluster.room[name] = minus(cluster.room[name], request)
     pod["spec"]["nodeName"] = name
-    pod["status"]["phase"] = rng.choice(["Running", "Running", "Running", "Pending", "Unknown"])
+    others = [] if "running" in cluster.uses else ["Pending", "Unknown"]
+    pod["status"]["phase"] = rng.choice(["Running", "Running", "Running", *others])
     if pod["status"]["phase"] == "Unknown" and rng.random() < 0.8:
         pod["status"]["phase"] = "Running"
     if cluster.chance("terminating", 0.5):

@@ -43,6 +43,10 @@ FEATURES = {
     "ephemeral": 0.1,
     "missing queue": 0.05,
     "tree": 0.1,
+    "deserved": 0.2,
+    "stays": 0.1,
+    "not reclaimable": 0.1,
+    "never": 0.1,
 }
 
 
@@ -55,6 +59,9 @@ THEMES: dict[str, set[str]] = {
     "roles": {"roles", "tight"},
     "leaving": {"terminating", "tight"},
     "overbooked": {"overbooked", "best effort"},
+    "preempting": {"tight", "running"},
+    "reclaiming": {"queues", "tight", "running", "deserved"},
+    "family": {"queues", "tight", "running", "deserved", "tree"},
 }
 """What a cluster is mostly about: these features are always on and frequent, others are rarer than in a mixed one.
 One more theme, `wide`, has tens of nodes, so that the kernel works on columns and blocks of them."""

@@ -14,10 +14,11 @@ from hashlib import blake2b
 from typing import Any
 
 from tests.oracle import filters, scores, shares
+from tests.oracle.capacity import Capacity
+from tests.oracle.claims import Claims
+from tests.oracle.closing import Outcome, close
 from tests.oracle.facts import (
     BEING_PLACED,
-    FINISHED,
-    Amounts,
     Cluster,
     Job,
     Node,
@@ -27,22 +28,9 @@ from tests.oracle.facts import (
     plus,
     pod_index,
     read_cluster,
-    total_of,
 )
 
 PENDING_PHASES = ("", "Pending")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a round decides: pods by `namespace/name`, by job its phase and how many members are running, succeeded and
-    failed, allocated amounts (without zeros) by queue."""
-
-    bound: dict[str, str]
-    pipelined: dict[str, str]
-    phases: dict[str, str]
-    counts: dict[str, tuple[int, int, int]]
-    queues: dict[str, Amounts]
 
 
 def decide(objects: list[Object], conf: Object, seed: int) -> Outcome:
@@ -65,15 +53,36 @@ class Scheduler:
     seed: int
     bound: dict[str, str] = field(default_factory=dict)
     failed_roles: dict[str, set[str]] = field(default_factory=dict)
+    journal: list[tuple[Pod, str]] = field(default_factory=list)
+    """Each step: the pod and the status that it had before."""
+    evicted: dict[str, str] = field(default_factory=dict)
+    also_vetoes: tuple[str, ...] = ("priority", "conformance")
 
     def run(self) -> Outcome:
         self.rank = ranks(self.seed, list(self.cluster.nodes))
         self.total = shares.cluster_total(self.cluster)
         self.share = shares.open_shares(self.cluster)
+        self.capacity = self.open_capacity()
         self.actions = [word.strip() for word in self.conf["actions"].split(",")]
+        claims = Claims(self)
+        steps = {
+            "enqueue": self.enqueue,
+            "allocate": self.allocate,
+            "backfill": self.backfill,
+            "preempt": claims.preempt,
+            "reclaim": claims.reclaim,
+        }
         for action in self.actions:
-            {"enqueue": self.enqueue, "allocate": self.allocate, "backfill": self.backfill}[action]()
-        return self.close()
+            steps[action]()
+        return close(self)
+
+    def open_capacity(self) -> Capacity | None:
+        for tier in self.conf["tiers"]:
+            for plugin in tier["plugins"]:
+                if plugin["name"] == "capacity":
+                    level = (plugin.get("arguments") or {}).get("ancestorReclaimLevel", 0)
+                    return Capacity(self.cluster, plugin.get("enableHierarchy", False), level)
+        return None
 
     # Configuration
 
@@ -91,9 +100,14 @@ class Scheduler:
 
     def queue_key(self, queue: Queue) -> tuple[Any, ...]:
         keys: tuple[Any, ...] = ()
-        if self.enabled("proportion", "enableQueueOrder") is not None:
-            share = shares.share_of(shares.claimed(self.cluster, queue), self.share[queue.name].deserved)
-            keys = (-queue.priority, share)
+        for tier in self.tiers("enableQueueOrder"):
+            for plugin in tier:
+                if plugin["name"] == "proportion":
+                    deserved = self.share[queue.name].deserved if queue.name in self.share else {}
+                    share = shares.share_of(shares.claimed(self.cluster, queue), deserved)
+                    keys = (*keys, -queue.priority, share)
+                elif plugin["name"] == "capacity" and self.capacity is not None:
+                    keys = (*keys, *self.capacity.key(queue))
         return (*keys, queue.created, queue.name)
 
     def job_key(self, job: Job) -> tuple[Any, ...]:
@@ -176,6 +190,8 @@ class Scheduler:
                     vote = shares.overcommit_admits(self.cluster, arguments, job)
                 elif plugin["name"] == "proportion":
                     vote = shares.proportion_admits(self.cluster, self.share[job.queue], job)
+                elif plugin["name"] == "capacity" and self.capacity is not None:
+                    vote = self.capacity.admits(job)
                 else:
                     continue
                 if not vote:
@@ -190,6 +206,8 @@ class Scheduler:
         if job.min_resources is not None:
             share = self.share[job.queue]
             share.admitted = plus(share.admitted, shares.deduct(job.min_resources, job.gated_request()))
+        if self.capacity is not None:
+            self.capacity.admit(job)
 
     def allocate(self) -> None:
         work: dict[str, list[Job]] = {}
@@ -222,15 +240,30 @@ class Scheduler:
         return shares.at_most(self.share[name].deserved, shares.claimed(self.cluster, queue))
 
     def allocatable(self, job: Job, pod: Pod) -> bool:
+        queue = self.cluster.queues[job.queue]
+        asked = self.capacity is not None and self.enabled("capacity", "enabledAllocatable") is not None
+        if asked and self.capacity is not None and not self.capacity.allows(job, pod):
+            return False
         if self.enabled("proportion", "enabledAllocatable") is None:
             return True
+        after = plus(shares.claimed(self.cluster, queue), pod.request)
+        return queue.open and shares.within(after, self.share[queue.name].deserved, pod.request)
+
+    def may_take(self, job: Job, pod: Pod) -> bool:
+        """May the queue take from others for this pod?"""
         queue = self.cluster.queues[job.queue]
+        asked = self.capacity is not None and self.enabled("capacity", "enablePreemptive") is not None
+        if asked and self.capacity is not None and not self.capacity.may_take(queue, pod.request):
+            return False
+        if self.enabled("proportion", "enablePreemptive") is None:
+            return True
         after = plus(shares.claimed(self.cluster, queue), pod.request)
         return queue.open and shares.within(after, self.share[queue.name].deserved, pod.request)
 
     def turn(self, job: Job, tasks: list[Pod]) -> bool:
         """One turn of a job; consumes the tasks it tries. True if the job is to be asked again."""
         placed: list[Pod] = []
+        mark = len(self.journal)
         failed = self.failed_roles.setdefault(job.id, set())
         while tasks:
             pod = tasks.pop(0)
@@ -248,8 +281,7 @@ class Scheduler:
             if self.job_ready(job):
                 break
         if not self.job_ready(job) and not self.job_pipelined(job):
-            for pod in reversed(placed):
-                self.take_back(pod)
+            self.undo(mark)
             return False
         if not self.job_ready(job):
             return False
@@ -271,12 +303,21 @@ class Scheduler:
         return arguments is None or filters.feasible(self.cluster, arguments, pod, node)
 
     def best(self, pod: Pod, group: list[Node]) -> Node:
+        return self.ranked(pod, group)[0]
+
+    def ranked(self, pod: Pod, group: list[Node]) -> list[Node]:
+        """The nodes, best first."""
         scorers = [
             (plugin["name"], plugin.get("arguments") or {})
             for tier in self.tiers("enableNodeOrder")
             for plugin in tier
         ]
-        return scores.best_node(self.cluster, scorers, pod, group, self.rank)
+        return scores.best_first(self.cluster, scorers, pod, group, self.rank)
+
+    def allowed_by_object(self, pod: Pod, node: Node) -> bool:
+        """Is nothing of the node's object against the pod?"""
+        arguments = self.enabled("predicates", "enablePredicate")
+        return arguments is None or filters.allowed_by_object(arguments, pod, node)
 
     def goes_on(self, job: Job, failed: set[str]) -> bool:
         """After a task found no node: can the job still become ready, so that the next task is worth a try?"""
@@ -309,8 +350,12 @@ class Scheduler:
             for name in sorted(by_queue, key=lambda q: self.queue_key(self.cluster.queues[q]))
             for job in sorted(by_queue[name], key=self.job_key)
             for pod in self.in_task_order(job.pods)
-            if pod.status == "Pending" and pod.best_effort and not pod.gated
+            if pod.status in ("Pending", "Pipelined") and pod.best_effort and not pod.gated
         ]
+        for _, pod in todo:
+            if pod.status == "Pipelined":
+                self.cluster.nodes[str(pod.node)].pods.remove(pod)
+                pod.status, pod.node = "Pending", None
         for job, pod in todo:
             group = [node for node in self.cluster.nodes.values() if self.passes(pod, node)]
             if group:
@@ -321,77 +366,29 @@ class Scheduler:
     # Placement
 
     def put(self, pod: Pod, node: Node, status: str) -> None:
+        self.journal.append((pod, pod.status))
         pod.status, pod.node = status, node.name
         node.pods.append(pod)
 
-    def take_back(self, pod: Pod) -> None:
-        self.cluster.nodes[str(pod.node)].pods.remove(pod)
-        pod.status, pod.node = "Pending", None
+    def evict(self, pod: Pod, reason: str) -> None:
+        self.journal.append((pod, pod.status))
+        pod.status, pod.evicted = "Releasing", True
+        self.evicted[f"{pod.namespace}/{pod.name}"] = reason
+
+    def undo(self, mark: int) -> None:
+        while len(self.journal) > mark:
+            pod, before = self.journal.pop()
+            if pod.evicted:
+                pod.status, pod.evicted = before, False
+                del self.evicted[f"{pod.namespace}/{pod.name}"]
+                continue
+            self.cluster.nodes[str(pod.node)].pods.remove(pod)
+            pod.status, pod.node = before, None
 
     def bind(self, pods: list[Pod]) -> None:
         for pod in pods:
             pod.status = "Binding"
             self.bound[f"{pod.namespace}/{pod.name}"] = str(pod.node)
-
-    # Close
-
-    def close(self) -> Outcome:
-        jobs = self.cluster.jobs.values()
-        return Outcome(
-            bound=dict(sorted(self.bound.items())),
-            pipelined={
-                f"{pod.namespace}/{pod.name}": str(pod.node)
-                for job in jobs
-                for pod in job.pods
-                if pod.status == "Pipelined"
-            },
-            phases={job.id: self.phase(job) for job in jobs},
-            counts={
-                job.id: (job.count("Running"), job.count("Succeeded"), job.count("Failed")) for job in jobs
-            },
-            queues=self.queue_allocated(),
-        )
-
-    def phase(self, job: Job) -> str:
-        if job.phase == "Completed" and not job.pods:
-            return "Completed"
-        if job.count("Running") and self.reported_unschedulable(job):
-            return "Unknown"
-        started = job.count("Running", "Bound", *FINISHED) + self.leaving(job)
-        if started >= job.min_available:
-            present = job.count("Pending", "Pipelined", *BEING_PLACED)
-            return "Completed" if started == job.count(*FINISHED) and not present else "Running"
-        return "Inqueue" if job.phase == "Inqueue" else "Pending"
-
-    def leaving(self, job: Job) -> int:
-        """Terminating members that still hold room on a node of the session."""
-        return sum(pod.status == "Releasing" and pod.node in self.cluster.nodes for pod in job.pods)
-
-    def reported_unschedulable(self, job: Job) -> bool:
-        """Whether gang's close sets the condition Unschedulable."""
-        if not any(p["name"] == "gang" for tier in self.conf["tiers"] for p in tier["plugins"]):
-            return False
-        if not job.pods or self.is_ready(job):
-            return False
-        leaving = self.leaving(job)
-        started = job.count("Running", "Bound", *FINISHED) + leaving
-        only_leaving = leaving and not job.count("Pending", "Pipelined")
-        return not (only_leaving and started >= job.min_available)
-
-    def queue_allocated(self) -> dict[str, Amounts]:
-        """Own jobs, and for every ancestor that exists those of its descendants."""
-        sums: dict[str, Amounts] = {name: {} for name in self.cluster.queues}
-        for name, queue in self.cluster.queues.items():
-            own = total_of(job.allocated() for job in shares.jobs_of(self.cluster, queue))
-            holders, above = [name], queue
-            while above.name != "root" and above.parent in self.cluster.queues:
-                if above.parent in holders:
-                    break
-                above = self.cluster.queues[above.parent]
-                holders.append(above.name)
-            for holder in holders:
-                sums[holder] = plus(sums[holder], own)
-        return {name: {k: v for k, v in total.items() if v} for name, total in sums.items()}
 
 
 def ready_count(job: Job) -> int:

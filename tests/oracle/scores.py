@@ -38,10 +38,10 @@ def whole_number(arguments: Object, name: str, default: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 
-def best_node(
+def best_first(
     cluster: Cluster, scorers: list[tuple[str, Object]], pod: Pod, group: list[Node], rank: dict[str, int]
-) -> Node:
-    """The node of the highest score; ties go to the highest rank."""
+) -> list[Node]:
+    """The nodes by falling score; ties go to the higher rank."""
     local = {node.name: 0.0 for node in group}
     scaled = {node.name: 0 for node in group}
     for name, arguments in scorers:
@@ -55,9 +55,10 @@ def best_node(
             for score, of in normalised(cluster, pod, group):
                 for node in group:
                     scaled[node.name] += weight[of] * score[node.name]
-    return max(
+    return sorted(
         group,
         key=lambda node: (round(local[node.name] * 2**20) + scaled[node.name] * 2**20, rank[node.name]),
+        reverse=True,
     )
 
 
@@ -112,7 +113,7 @@ def least_and_most(pod: Pod, node: Node) -> tuple[int, int]:
         capacity = int(node.kube_allocatable.get(name, 0))
         if capacity == 0:
             continue
-        after = sum(other.floor[row] for other in node.pods) + pod.floor[row]
+        after = sum(other.floor[row] for other in node.seen()) + pod.floor[row]
         counted += 1
         least += 0 if after > capacity else (capacity - after) * 100 // capacity
         most += min(after, capacity) * 100 // capacity
@@ -197,7 +198,7 @@ def inter_pod(cluster: Cluster, pod: Pod, node: Node) -> int:
     """Own preferred terms against the pods there, and theirs against this pod; required ones weigh nothing."""
     total = 0
     for place in cluster.nodes.values():
-        for other in place.pods:
+        for other in place.seen():
             for owner, target in ((pod, other), (other, pod)):
                 for weight, term in filters.preferred_terms(owner):
                     key = term["topologyKey"]
@@ -231,7 +232,7 @@ def spread(cluster: Cluster, pod: Pod, group: list[Node]) -> dict[str, int]:
                     and place.labels[key] == node.labels[key]
                     and filters.spread_includes(constraint, pod, place)
                 ]
-            count = sum(filters.spread_selects(constraint, pod, o) for place in places for o in place.pods)
+            count = sum(filters.spread_selects(constraint, pod, o) for place in places for o in place.seen())
             raw[node.name] += count * log(size + 2) + constraint["maxSkew"] - 1
     rounded = {name: floor(value + 0.5) for name, value in raw.items()}
     low, top = min(rounded.values(), default=0), max(rounded.values(), default=0)

@@ -30,4 +30,5 @@ def test_the_random_clusters_are_worth_comparing() -> None:
     phases = {phase for outcome in outcomes for phase in outcome.phases.values()}
     assert sum(bool(outcome.bound) for outcome in outcomes) > 150
     assert sum(bool(outcome.pipelined) for outcome in outcomes) > 8
+    assert sum(bool(outcome.evicted) for outcome in outcomes) > 12
     assert phases == {"Pending", "Inqueue", "Running", "Unknown", "Completed"}

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from vcray.core.action import Action
 from vcray.core.candidates import Pool
-from vcray.core.claimants import Claimants, close_claims, may_preempt, stays_near
+from vcray.core.claimants import Claimants, close_claims, losers, may_preempt, stays_near
 from vcray.core.dryrun import DryRuns, Limits
 from vcray.core.hunt import Hunt, pool_tasks
 from vcray.core.plugin import Args
@@ -84,6 +84,7 @@ class _Run:
             if may_preempt(session, task):
                 self.hunt.claim(task, pool)
         close_claims(session, job, mark, self.hunt.reason)
+        self.claimants.turns.fell(losers(session, mark))
 
     def _against_itself(self, job: int) -> None:
         session = self.session
