@@ -10,8 +10,9 @@ import pytest
 
 from tests.core import stubs
 from vcray.config.scheduler import HELM_CONF, load_scheduler_config
+from vcray.core.combine import COMBINE
 from vcray.core.plugin import HOOKS, Args, Plugin
-from vcray.core.policy import COMBINE, build_policy
+from vcray.core.policy import build_policy
 from vcray.errors import ConfigError
 from vcray.registry import ACTIONS, PLUGINS, Extension, Registry, discover
 

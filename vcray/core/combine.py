@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from vcray.core.parthooks import COMBINE as PART_COMBINE
+
 COMBINE: Mapping[str, tuple[str, str]] = {
     "class_key": ("", "tuple"),
     "node_static": ("enablePredicate", "and"),

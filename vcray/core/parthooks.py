@@ -158,7 +158,9 @@ class PartChains:
     def _tier(tier: Sequence[tuple[object, PluginConfig]], hook: type[P], name: str) -> list[P]:
         flag = COMBINE[name][0]
         return [
-            cast(P, plugin) for plugin, config in tier if hasattr(type(plugin), name) and config.enabled(flag)
+            cast(P, plugin)
+            for plugin, config in tier
+            if callable(getattr(type(plugin), name, None)) and config.enabled(flag)
         ]
 
     def ready(self, view: View, subjob: SubJob) -> bool:

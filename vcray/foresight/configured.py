@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vcray.config.scheduler import PluginConfig, SchedulerConfig
+from vcray.core.combine import COMBINE
 from vcray.core.plugin import Args, Plugin
-from vcray.core.policy import COMBINE, Policy
+from vcray.core.policy import Policy
 
 SHARES = ("proportion", "capacity")
 CLAIMING = ("preempt", "reclaim", "gangpreempt", "gangreclaim")
