@@ -17,8 +17,8 @@ class Backend(Protocol):
     @property
     def client(self) -> KubeClient: ...
 
-    async def start(self, scheduler_conf: str) -> None:
-        """Bring up the cluster and the control plane on it."""
+    async def start(self, scheduler_conf: str, settings: JsonObject | None = None) -> None:
+        """Bring up the cluster and the control plane on it; `settings` go before those of the back end."""
         ...
 
     async def stop(self) -> None:

@@ -14,6 +14,7 @@ from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import RUNTIMECLASSES, resource_for
 from vcray.errors import InputError, Problem
 from vcray.sim import shorthand
+from vcray.sim.hypernodes import hypernode
 from vcray.sim.scenario import Objects
 
 T = TypeVar("T")
@@ -28,6 +29,10 @@ def objects(given: Objects, where: str, order: int = 0) -> list[JsonObject]:
     nodes = [
         shorthand.node(name, _text_or_map(spec, f"{where}.nodes.{name}"), f"{where}.nodes.{name}")
         for name, spec in _items(given.nodes)
+    ]
+    hypernodes = [
+        hypernode(name, _map_or_none(spec, f"{where}.hypernodes.{name}") or {}, f"{where}.hypernodes.{name}")
+        for name, spec in _items(given.hypernodes)
     ]
     queues = [
         shorthand.queue(name, _map_or_none(spec, f"{where}.queues.{name}"), f"{where}.queues.{name}")
@@ -50,7 +55,7 @@ def objects(given: Objects, where: str, order: int = 0) -> list[JsonObject]:
             f"{where}.pods.{name}",
         )
     ]
-    found = [obj for kind in (nodes, queues, groups, jobs, pods) for obj in permuted(kind, order)]
+    found = [obj for kind in (nodes, hypernodes, queues, groups, jobs, pods) for obj in permuted(kind, order)]
     wide = [dict(each) for each in given.objects if not _namespaced(each)]
     found = wide + found + [dict(each) for each in given.objects if _namespaced(each)]
     if given.namespace:

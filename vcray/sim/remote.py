@@ -48,9 +48,9 @@ class RemoteWorld(ManualWorld):
 
     # -- life -------------------------------------------------------------------------------------------------
 
-    async def start(self, scheduler_conf: str) -> None:
+    async def start(self, scheduler_conf: str, settings: JsonObject | None = None) -> None:
         await require_empty(self._client)
-        await self._begin(self._watched, scheduler_conf)
+        await self._begin(self._watched, scheduler_conf, settings or {})
 
     async def stop(self) -> None:
         """Stop the control plane and take away all that the scenario and it have created."""

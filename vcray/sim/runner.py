@@ -57,7 +57,7 @@ class _Run:
     async def all(self) -> Result:
         where = "start"
         try:
-            await self.backend.start(self.scenario.scheduler_conf)
+            await self.backend.start(self.scenario.scheduler_conf, self.scenario.settings)
             where = "given"
             await self._steps.create(self.scenario.given, where)
             await self.backend.rest()

@@ -22,7 +22,8 @@ from pydantic import (
 
 from vcray.api.meta import JsonObject
 from vcray.api.resources import resolve
-from vcray.errors import did_you_mean
+from vcray.config.settings import load
+from vcray.errors import ConfigError, did_you_mean
 from vcray.sim.configurations import CONFIGURATIONS
 
 COMPARISON = re.compile(r"(?P<sign>>=|<=|!=|>|<|)(?P<number>\d+(?:\.\d+)?)|(?P<low>\d+)\.\.(?P<high>\d+)")
@@ -125,6 +126,7 @@ class Objects(_Part):
     """Objects in short form by kind, plus `objects`: plain Kubernetes objects of any kind."""
 
     nodes: ShortMap = {}
+    hypernodes: ShortMap = {}
     queues: ShortMap = {}
     priorities: dict[str, JsonValue] = {}
     groups: ShortMap = {}
@@ -287,6 +289,7 @@ class Scenario(_Part):
     about: str = ""
     source: str = ""
     config: str | JsonObject = "K0"
+    settings: JsonObject = {}
     given: Objects = Objects()
     steps: list[Step] = [Step(settle=True)]
     expect: Expectations = Expectations()
@@ -298,6 +301,15 @@ class Scenario(_Part):
     def _known(cls, value: str | JsonObject) -> str | JsonObject:
         if isinstance(value, str) and value not in CONFIGURATIONS:
             raise ValueError(f"unknown configuration '{value}'{did_you_mean(value, CONFIGURATIONS)}")
+        return value
+
+    @field_validator("settings")
+    @classmethod
+    def _usable(cls, value: JsonObject) -> JsonObject:
+        try:
+            load(value, {})
+        except ConfigError as error:
+            raise ValueError(str(error)) from error
         return value
 
     @field_validator("steps", mode="before")

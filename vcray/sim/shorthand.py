@@ -220,6 +220,7 @@ def _task(name: str, spec: JsonValue, where: str) -> JsonObject:
     minimum: JsonValue = given.pop("min", None)
     replicas: JsonValue = given.pop("replicas", 1)
     policies, depends = given.pop("policies", None), given.pop("dependsOn", None)
+    partitions = given.pop("partitions", None)
     if isinstance(size := given.get("size"), str) and (" x " in size or "(min" in size):
         replicas, _, least = counted(size, f"{where}.size")
         minimum = least if least is not None else minimum
@@ -235,6 +236,7 @@ def _task(name: str, spec: JsonValue, where: str) -> JsonObject:
         **({"minAvailable": minimum} if minimum is not None else {}),
         **({"policies": policies} if policies is not None else {}),
         **({"dependsOn": depends} if depends is not None else {}),
+        **({"partitionPolicy": partitions} if partitions is not None else {}),
         "template": {"metadata": metadata, "spec": pod_spec({"scheduler": "", **given}, where)},
     }
 

@@ -34,8 +34,8 @@ class ControlPlane(Protocol):
     async def round(self) -> Decisions: ...
 
 
-MakeControlPlane = Callable[[Transport, str, VirtualTime, Activity], ControlPlane]
-"""(transport, volcano-scheduler.conf, time, activity) -> a control plane that has not started."""
+MakeControlPlane = Callable[[Transport, str, JsonObject, VirtualTime, Activity], ControlPlane]
+"""(transport, volcano-scheduler.conf, settings, time, activity) -> a control plane that has not started."""
 
 
 class ManualWorld:
@@ -67,9 +67,9 @@ class ManualWorld:
             raise RuntimeError("the world has not started")
         return self._plane
 
-    async def _begin(self, transport: Transport, scheduler_conf: str) -> None:
+    async def _begin(self, transport: Transport, scheduler_conf: str, settings: JsonObject) -> None:
         """Start a control plane on a transport of its own."""
-        self._plane = self._make(transport, scheduler_conf, self.time, self.activity)
+        self._plane = self._make(transport, scheduler_conf, settings, self.time, self.activity)
         await self._plane.start()
         await self.rest()
 
@@ -113,8 +113,8 @@ class World(ManualWorld):
         self._watched = InProcessTransport(self.store, shuffle_seed=order or None)
         self._open(InProcessTransport(self.store))
 
-    async def start(self, scheduler_conf: str) -> None:
-        await self._begin(self._watched, scheduler_conf)
+    async def start(self, scheduler_conf: str, settings: JsonObject | None = None) -> None:
+        await self._begin(self._watched, scheduler_conf, settings or {})
 
     async def stop(self) -> None:
         if self._plane is not None:
