@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from vcray.cluster.cel.authorization import Decide
+from vcray.cel.authorization import Decide
 from vcray.cluster.objects.review import Review, User
 from vcray.cluster.objects.storage import Storage
 

@@ -13,12 +13,12 @@ from google.protobuf import duration_pb2, timestamp_pb2
 
 from vcray.api.jsonview import dig_objects, dig_str
 from vcray.api.meta import JsonObject
+from vcray.cel.authorization import Decide, deciding
+from vcray.cel.program import BudgetExceeded, CompileError, EvaluationError, compiled
+from vcray.cel.rewriting import fields_of
 from vcray.cluster.admission.authorizing import authorizer, request_resource
 from vcray.cluster.admission.matching import Matcher
 from vcray.cluster.admission.reviews import request_of
-from vcray.cluster.cel.authorization import Decide, deciding
-from vcray.cluster.cel.program import BudgetExceeded, CompileError, EvaluationError, compiled
-from vcray.cluster.cel.rewriting import fields_of
 from vcray.cluster.objects import refusals
 from vcray.cluster.objects.review import Review
 from vcray.cluster.objects.storage import Storage

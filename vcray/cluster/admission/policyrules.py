@@ -5,9 +5,9 @@ from __future__ import annotations
 from vcray.api.formats import dns_subdomain, qualified_name
 from vcray.api.jsonview import dig_list, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.cel.program import Checker, CompileError
 from vcray.cluster.admission.policytypes import policy_checker, type_words
 from vcray.cluster.admission.registrations import check_rule, is_cel_name
-from vcray.cluster.cel.program import Checker, CompileError
 from vcray.cluster.definitions.faults import Faults
 
 _OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from vcray.api.jsonview import dig_objects, dig_str
 from vcray.api.meta import JsonObject
+from vcray.cel.program import Checker, CompileError
 from vcray.cluster.cel.declared import Types
-from vcray.cluster.cel.program import Checker, CompileError
 
 _TEXT: JsonObject = {"type": "string"}
 _TEXTS: JsonObject = {"type": "array", "items": _TEXT}

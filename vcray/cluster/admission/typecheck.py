@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 
 from vcray.api.jsonview import dig, dig_list, dig_objects, dig_str
 from vcray.api.meta import JsonObject
+from vcray.cel.program import Checker, CompileError
 from vcray.cluster.admission.policytypes import policy_checker
-from vcray.cluster.cel.program import Checker, CompileError
 
 MOST_TYPES = 10
 """Kinds of one rule that are looked at."""

@@ -14,8 +14,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool
 
 from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.cluster.cel.environment import new_pool
-from vcray.cluster.cel.rewriting import escaped
+from vcray.cel.environment import new_pool
+from vcray.cel.rewriting import escaped
 
 _Field = descriptor_pb2.FieldDescriptorProto
 _PACKAGE = "declared"

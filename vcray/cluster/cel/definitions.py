@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 from vcray.api.jsonview import dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.cel.program import Checker, CompileError, Program
+from vcray.cel.rewriting import names_of
 from vcray.cluster.cel.cost import Estimate
 from vcray.cluster.cel.declared import Types
-from vcray.cluster.cel.program import Checker, CompileError, Program
-from vcray.cluster.cel.rewriting import names_of
 from vcray.cluster.cel.shapes import REQUEST_BYTES, UNKNOWN, Shape, shape_of
 from vcray.cluster.cel.syntax import tree_of
 from vcray.cluster.definitions.faults import shown

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from vcray.api.jsonview import dig_str
 from vcray.api.meta import JsonObject
-from vcray.cluster.cel.program import BudgetExceeded, CompileError, EvaluationError, Program, compiled
-from vcray.cluster.cel.rewriting import names_of
+from vcray.cel.program import BudgetExceeded, CompileError, EvaluationError, Program, compiled
+from vcray.cel.rewriting import names_of
 
 _NAMES = ("self", "oldSelf")
 _LONGEST_MESSAGE = 5 * 1024

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from vcray.api.jsonview import dig_int, dig_list, dig_object, dig_str
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.cel.rewriting import escaped
 from vcray.cluster.cel.declared import with_object_meta
-from vcray.cluster.cel.rewriting import escaped
 
 REQUEST_BYTES = 3 * 1024 * 1024
 UNKNOWN = 2**64 - 1

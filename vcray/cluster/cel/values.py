@@ -16,7 +16,7 @@ from google.protobuf import duration_pb2, timestamp_pb2
 
 from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.cluster.cel.rewriting import escaped
+from vcray.cel.rewriting import escaped
 
 Converter = Callable[[JsonValue], object]
 """From JSON to what an expression sees."""

@@ -9,8 +9,8 @@ from functools import lru_cache
 from cel_expr_python import cel  # type: ignore[import-untyped]
 from google.protobuf import descriptor_pool
 
-from vcray.cluster.cel import environment
-from vcray.cluster.cel.rewriting import rewritten
+from vcray.cel import environment
+from vcray.cel.rewriting import rewritten
 
 _NOISE = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
 _STRUCT = re.compile(r"(undefined field '[^']*') not found in struct '[^']*'")

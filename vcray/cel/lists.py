@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from itertools import pairwise
 
-from vcray.cluster.cel.functions import Function, member, plain
+from vcray.cel.functions import Function, member, plain
 
 _SUMMABLE = ("int", "uint", "double", "duration")
 _ORDERED = ("int", "uint", "double", "bool", "string", "bytes", "duration", "timestamp")

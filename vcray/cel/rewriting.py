@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from vcray.cluster.cel.comprehensions import WORTH, arguments, closing, one_variable
+from vcray.cel.comprehensions import WORTH, arguments, closing, one_variable
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\n]*)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from vcray.cluster.cel.functions import Function, member
+from vcray.cel.functions import Function, member
 
 Decide = Callable[[Mapping[str, str]], bool]
 """Whether a wish is granted. Its keys: user, account (for `namespace:name`), verb, path, group, resource, subresource, namespace,

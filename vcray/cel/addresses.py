@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import parse_qs, quote, urlsplit
 
-from vcray.cluster.cel.functions import Function, member, plain
+from vcray.cel.functions import Function, member, plain
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network

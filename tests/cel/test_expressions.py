@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vcray.cluster.cel.program import Checker, CompileError, EvaluationError, compiled
+from vcray.cel.program import Checker, CompileError, EvaluationError, compiled
 
 HOLDS = [
     "[1, 2, 2].isSorted() && !['b', 'a'].isSorted()",

@@ -26,8 +26,8 @@ from google.protobuf import (
     timestamp_pb2,
 )
 
-from vcray.cluster.cel import addresses, authorization, lists, quantities, texts
-from vcray.cluster.cel.functions import OWN_TYPES, Function
+from vcray.cel import addresses, authorization, lists, quantities, texts
+from vcray.cel.functions import OWN_TYPES, Function
 
 PACKAGE = "kubernetes"
 """The package of our own message types."""

@@ -11,7 +11,7 @@ import re
 from fractions import Fraction
 
 from vcray.api.quantity import parse_quantity
-from vcray.cluster.cel.functions import Function, member, plain
+from vcray.cel.functions import Function, member, plain
 
 _VERSION = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?"

@@ -16,7 +16,7 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from vcray.api import formats
-from vcray.cluster.cel.functions import Function, member, plain
+from vcray.cel.functions import Function, member, plain
 
 _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _RULE_1035 = (
