@@ -24,7 +24,7 @@ from vcray.actors.fleet import Connection, Fleet, Processes
 from vcray.actors.local_runtime import ActiveTransport, Activity, LocalRuntime
 from vcray.actors.messages import Accepted, Reconfigure, Round, RoundDone
 from vcray.actors.metrics_server import MetricsServer
-from vcray.actors.parts import Facts, Place, build
+from vcray.actors.parts import Facts, Place, build, facts_of
 from vcray.actors.readiness import registered_within
 from vcray.actors.runtime import Handle, Time
 from vcray.actors.supervisor import Supervisor
@@ -124,7 +124,7 @@ class ControlPlane(_Plane):
     ) -> None:
         self.activity = activity or Activity()
         text = DEFAULT_CONF if scheduler_conf is None else scheduler_conf
-        facts = _facts(settings or Settings(), text, manual)
+        facts = facts_of(settings or Settings(), text, manual)
         super().__init__(ActiveTransport(transport, self.activity), facts, time or WallTime())
         self._frames = frames
         self._halves: dict[str, LocalRuntime] = {}
@@ -239,18 +239,6 @@ def _say_line(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _facts(settings: Settings, text: str, manual: bool = False) -> Facts:
-    """What all parts have in common. ConfigError when the agent's configuration cannot be read."""
-    path = settings.agent_scheduler_conf
-    if path is None:
-        return Facts(settings, text, manual)
-    try:
-        return Facts(settings, text, manual, path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        what = f"cannot be read: {error}"
-        raise ConfigError(Problem("VC0502", "--agent-scheduler-conf", what)) from error
-
-
 def _changed(settings: Settings | None, given: JsonObject) -> Settings:
     """The settings with some set anew. ConfigError VC0502."""
     return (settings or Settings()).model_copy(update=load_settings(given, {}).model_dump(include=set(given)))
@@ -311,7 +299,7 @@ def _plane(
         return ControlPlane(transport, settings, text)
     from vcray.actors.ray_runtime import RayRuntime
 
-    return FleetPlane(transport, _facts(settings, text), RayRuntime(settings.ray_address), connection)
+    return FleetPlane(transport, facts_of(settings, text), RayRuntime(settings.ray_address), connection)
 
 
 class _Service:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from time import perf_counter
 
@@ -25,6 +25,7 @@ from vcray.actors.messages import (
     Executed,
     GangLimits,
     Mark,
+    Measured,
     Message,
     Outcome,
     Reconfigure,
@@ -75,11 +76,13 @@ class Coordinator:
         manual: bool = False,
         patience_s: float = 0.0,
         conf: str = "",
+        told_of_conf: Callable[[str], None] = lambda _: None,
         agent: tuple[AgentPath, Handle] | None = None,
     ) -> None:
         self._merge = merge
         self._policy = policy
         self._conf = conf
+        self._told_of_conf = told_of_conf  # hears the text of each configuration put in force
         self._registry = registry
         self._binder = binder
         self._time = time
@@ -141,6 +144,10 @@ class Coordinator:
             case Reconfigure(text=text):
                 async with self._deciding:
                     return self._reconfigure(text)
+            case Measured(usage=usage):
+                async with self._deciding:
+                    self._moments.usage = usage
+                self._dirty.set()
             case Mark(name=name, shard=shard):
                 self._marks.setdefault(name, set()).add(shard)
             case Round(after=mark):
@@ -243,7 +250,7 @@ class Coordinator:
         now = self._time.now()
         for uid in self._merge.expire(now):
             log.warning("placement was never confirmed", uid=uid)
-        return replace(self._merge.snapshot(now, self._seed), timing=self._moments.timing(now))
+        return self._moments.complete(self._merge.snapshot(now, self._seed))
 
     def _write(self, order: Execute) -> None:
         if _something(order.decisions):
@@ -343,6 +350,7 @@ class Coordinator:
         for problem in policy.problems:
             self._metrics.config_problems.labels(code=problem.code).inc()
         self._policy, self._conf = policy, text
+        self._told_of_conf(text)
         self._carry = Carry()
         self._dirty.set()
         return Accepted(True, tuple(map(str, policy.problems)))

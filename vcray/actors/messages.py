@@ -15,6 +15,7 @@ from vcray.cache.delta import Delta
 from vcray.cache.delta import pack as pack_delta
 from vcray.cache.delta import unpack as unpack_delta
 from vcray.core.decisions import Decisions
+from vcray.core.usage import UsageTable
 
 VERSION = 1
 
@@ -160,6 +161,12 @@ class Reconfigure(Frame, frozen=True, tag=True):
     text: str
 
 
+class Measured(Frame, frozen=True, tag=True):
+    """Node metrics -> coordinator: what a metrics source measured."""
+
+    usage: UsageTable
+
+
 class Accepted(Frame, frozen=True, tag=True):
     """Answer to `Reconfigure`: sentences of what was wrong (empty when all is well), and whether it is in force."""
 
@@ -186,6 +193,7 @@ Message = (
     | Execute
     | Executed
     | Reconfigure
+    | Measured
     | Accepted
     | Registered
 )

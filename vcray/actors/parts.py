@@ -51,6 +51,7 @@ from vcray.config.deviceconfig import device_config_name
 from vcray.config.scheduler import AGENT_CONF, DEFAULT_CONF
 from vcray.config.settings import Settings
 from vcray.core.pools import Scorers
+from vcray.errors import ConfigError, Problem
 from vcray.kube.client import KubeClient
 from vcray.kube.transport import Transport
 from vcray.kube.watch import watch_nodes, watch_objects, watch_pods
@@ -104,6 +105,18 @@ class Facts:
     agent_conf: str = AGENT_CONF
 
 
+def facts_of(settings: Settings, scheduler_conf: str, manual: bool = False) -> Facts:
+    """The facts, with the configuration of the agent's fast path read. ConfigError VC0502 when it cannot be."""
+    path = settings.agent_scheduler_conf
+    if path is None:
+        return Facts(settings, scheduler_conf, manual)
+    try:
+        return Facts(settings, scheduler_conf, manual, path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        what = f"{path} cannot be read: {error}"
+        raise ConfigError(Problem("VC0502", "--agent-scheduler-conf", what)) from error
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a part is built. `reach` gives the handle of any part, here or elsewhere."""
@@ -151,6 +164,7 @@ async def _binder(place: Place, part: str) -> None:
 
 async def _coordinator(place: Place, part: str) -> None:
     from vcray.actors.coordinator import Coordinator, policy_from
+    from vcray.actors.nodemetrics import NodeMetrics
     from vcray.actors.scoring import Decider
     from vcray.actors.shards import sources
     from vcray.cache.merge import Merge
@@ -185,10 +199,14 @@ async def _coordinator(place: Place, part: str) -> None:
             manual,
             0.0 if manual else settings.schedule_period_s,
             place.facts.scheduler_conf,
-            _agent(place, registry),
+            told_of_conf=measures.follow,
+            agent=_agent(place, registry),
         )
 
+    measures = NodeMetrics(place.transport, lambda: place.runtime.handle(part), place.time, place.metrics)
+    measures.follow(place.facts.scheduler_conf)
     await place.runtime.spawn(part, make, MAILBOX)
+    place.runtime.background("node metrics", measures.run)
 
 
 def _agent(place: Place, registry: Registry) -> tuple[AgentPath, Handle] | None:
