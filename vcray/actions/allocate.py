@@ -21,9 +21,11 @@ from vcray.core.turn import Turn
 
 
 class AllocateArgs(Args):
-    """Volcano's cache of refusals by node and role is accepted, without effect: masks are kept per shape."""
+    """Accepted without effect: Volcano's cache of refusals by node and role (masks are kept per shape), and how many nodes
+    its agent scheduler proposes to a binder that may find them taken (here nobody else gives a node away meanwhile)."""
 
     cache: bool = Field(True, alias="predicateErrorCacheEnable")
+    candidates: int = Field(3, alias="candidateNodeCount")
 
 
 class Allocate(Action):
