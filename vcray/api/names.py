@@ -76,6 +76,7 @@ SLA_WAITING_TIME_BARE: Final = "sla-waiting-time"  # annotation, read after the 
 # Placement
 NUMA_TOPOLOGY_POLICY: Final = "volcano.sh/numa-topology-policy"  # annotation
 TOPOLOGY_DECISION: Final = "volcano.sh/topology-decision"  # annotation
+PINNED_CPUS: Final = "vcray.io/pinned-cpus"  # annotation of ours: the cpus behind the decision
 TASK_TOPOLOGY_AFFINITY: Final = "volcano.sh/task-topology-affinity"  # annotation on PodGroup
 TASK_TOPOLOGY_ANTI_AFFINITY: Final = "volcano.sh/task-topology-anti-affinity"
 TASK_TOPOLOGY_TASK_ORDER: Final = "volcano.sh/task-topology-task-order"

@@ -37,11 +37,11 @@ def _is_device(name: str) -> bool:
 
 
 def pinned_of(pod: Pod) -> tuple[int, ...]:
-    """Milli-cpu of each container of a Guaranteed pod that asks for whole cpus anywhere; empty for others.
-
-    Raises QuantityError."""
+    """Milli-cpu of each container of a Guaranteed pod that asks for whole cpus anywhere, or has a NUMA policy; empty for
+    others. Raises QuantityError."""
     asked = [container.resources.limits.get(names.CPU) for container in pod.spec.containers]
     if None in asked or qos_class(pod) != "Guaranteed":
         return ()
     milli = tuple(thousandths(quantity) for quantity in asked if quantity is not None)
-    return milli if any(amount and amount % 1000 == 0 for amount in milli) else ()
+    whole = any(amount and amount % 1000 == 0 for amount in milli)
+    return milli if whole or names.NUMA_TOPOLOGY_POLICY in pod.metadata.annotations else ()

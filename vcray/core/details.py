@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 from vcray.core.budgets import BudgetTable
 from vcray.core.cards import CardTable, Holder
+from vcray.core.claims_dra import DeviceTable
 from vcray.core.hypernodes import HyperNodeTable
 from vcray.core.numa import NumaTable, Pinned
+from vcray.core.quotas import QuotaTable
 from vcray.core.storage import Storage
 from vcray.core.usage import Capacities, UsageTable
 
@@ -22,11 +24,13 @@ class Details:
 
     hypernodes: HyperNodeTable | None = None
     storage: Storage | None = None
+    devices: DeviceTable | None = None
     budgets: BudgetTable | None = None
     cards: CardTable | None = None
     holders: tuple[Holder, ...] | None = None
     numa: NumaTable | None = None
     pinned: tuple[Pinned, ...] | None = None
+    quotas: QuotaTable | None = None
     capacities: Capacities | None = None
     usage: UsageTable | None = None
     """Put in by the coordinator, not by the cache."""

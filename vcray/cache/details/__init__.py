@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from vcray.api.meta import JsonObject
-from vcray.cache.details import budgets, capacities, cards, hypernodes, numa, storage
+from vcray.cache.details import budgets, capacities, cards, hypernodes, numa, quotas, resourceclaims, storage
 from vcray.cache.details.source import NODES, PODS, Kept, Source
 from vcray.core.details import Details
 
@@ -26,10 +26,12 @@ SOURCES: Final[tuple[Source, ...]] = (
     capacities.SOURCE,
     hypernodes.SOURCE,
     storage.SOURCE,
+    resourceclaims.SOURCE,
     cards.SOURCE,
     cards.HOLDERS,
     numa.SOURCE,
     numa.PINNED,
+    quotas.SOURCE,
 )
 
 _KEPT: Final[dict[str, Kept]] = {kind: kept for source in SOURCES for kind, kept in source.kinds.items()}

@@ -14,7 +14,7 @@ from vcray.api.quantity import thousandths
 from vcray.cache.delta import Field
 from vcray.cache.details.source import PODS, Kept, Source
 from vcray.cache.podcolumns import HELD, LEAVING
-from vcray.core.numa import CpuPlace, NumaNode, NumaTable, Pinned, cpu_set
+from vcray.core.numa import CpuPlace, NumaNode, NumaTable, Pinned, cpu_set, cpu_text
 
 if TYPE_CHECKING:
     from vcray.cache.state import State
@@ -23,7 +23,7 @@ KIND: Final = "Numatopology"
 
 
 class NumaRow(msgspec.Struct, frozen=True, array_like=True):
-    """What is kept of a Numatopology; sets of cpus as text, since they may be wider than a number of msgpack."""
+    """What is kept of a Numatopology."""
 
     name: str
     cpu_policy: str
@@ -74,13 +74,13 @@ def _node(row: NumaRow) -> NumaNode:
         cpus = 0
         for each in sets:
             cpus |= cpu_set(each)
-        holders.append((pod, cpus))
+        holders.append((pod, cpu_text(cpus)))
     return NumaNode(
         row.name,
         row.cpu_policy,
         row.topology_policy,
         tuple(CpuPlace(*place) for place in row.places),
-        cpu_set(row.free),
+        row.free,
         row.reserved,
         tuple(holders),
     )
@@ -105,12 +105,13 @@ def build_pinned(state: State) -> tuple[Pinned, ...] | None:
     return tuple(sorted(found, key=lambda pinned: pinned.pod)) or None
 
 
-def _cpus(text: str) -> int:
-    """A set that anybody may have written; none when it is no set."""
+def _cpus(text: str) -> str:
+    """A set that anybody may have written; empty when it is no set."""
     try:
-        return cpu_set(text)
+        cpu_set(text)
     except ValueError:
-        return 0
+        return ""
+    return text
 
 
 KINDS: Final[Mapping[str, Kept]] = {KIND: Kept(NumaRow, read_numa)}

@@ -35,7 +35,7 @@ class Card:
 @dataclass(frozen=True, slots=True)
 class Part:
     """What a container holds of a card (its place in the node's list). `geometry` and `slot`: the partition and the place in
-    it where the card is partitioned."""
+    it where the card is partitioned; a slot alone is something of the card that only one can have."""
 
     card: int
     memory: int
@@ -106,8 +106,8 @@ class Usage:
         self.memory += part.memory
         self.cores += part.cores
         self.owners.append(owner)
-        if part.geometry:
-            self.geometry = part.geometry
+        self.geometry = part.geometry or self.geometry
+        if part.slot >= 0:
             self.slots.add(part.slot)
 
     def worst(self, other: Usage) -> Usage:

@@ -10,6 +10,9 @@ from vcray.core.cards import DeviceConfig
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import ShapeSpec
 from vcray.plugins.deviceshare.arguments import DeviceShareArgs
+from vcray.plugins.deviceshare.ascend import AscendChips
+from vcray.plugins.deviceshare.gpushare import GpuShare
+from vcray.plugins.deviceshare.mindcluster import MindCluster
 from vcray.plugins.deviceshare.table import Family
 from vcray.plugins.deviceshare.vgpu import SPREAD, Vgpu, charges_of, slices_of
 from vcray.plugins.deviceshare.wire import registered
@@ -20,6 +23,12 @@ def families(args: DeviceShareArgs, config: DeviceConfig) -> list[Family[Any]]:
     found: list[Family[Any]] = []
     if args.vgpu:
         found.append(Vgpu(config.vgpu, args.policy))
+    if args.gpu_sharing or args.gpu_number:
+        found.append(GpuShare(by_memory=args.gpu_sharing))
+    if args.mindcluster:
+        found.append(MindCluster())
+    if args.ascend:
+        found += [AscendChips(chip, args.policy, config.soft_split) for chip in config.chips]
     return found
 
 
@@ -35,6 +44,11 @@ def charges(
     found: dict[str, int] = {}
     if args.vgpu and slices_of(spec, config.vgpu):
         found |= charges_of(spec, config.vgpu, _largest(snapshot))
+    if args.ascend:
+        named = {name for ask in spec.asks for name, _ in ask.amounts}
+        found |= dict.fromkeys(
+            (chip.memory_resource for chip in config.chips if chip.memory_resource in named), 0
+        )
     return found
 
 
