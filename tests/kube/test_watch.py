@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Any
 
 import pytest
 
+from vcray.api.resources import RESOURCESLICES
 from vcray.clock import ManualClock
 from vcray.cluster import InProcessTransport, Store
 from vcray.kube.client import KubeClient
 from vcray.kube.transport import Response
-from vcray.kube.watch import watch_nodes, watch_pods
+from vcray.kube.watch import EventType, watch_nodes, watch_objects, watch_pods
 
 
 @pytest.fixture(autouse=True)
@@ -62,3 +64,24 @@ async def test_one_resource_that_may_not_be_read_is_named(caplog: pytest.LogCapt
     assert [each.getMessage() for each in caplog.records] == [
         "cannot read, trying on resource=pods why='VC0203 GET /api/v1/pods: pods is forbidden'"
     ]
+
+
+async def test_an_optional_resource_that_is_not_served_counts_as_read_and_is_asked_for_again() -> None:
+    class Old(InProcessTransport):
+        served = False
+
+        async def request(self, method: str, path: str, *rest: Any, **more: Any) -> Response:
+            if self.served:
+                return await super().request(method, path, *rest, **more)
+            return Response(404, b'{"code": 404, "reason": "NotFound", "message": "not found"}', {})
+
+    transport = Old(Store(ManualClock()))
+
+    async def sleep(_: float) -> None:
+        transport.served = True
+        await asyncio.sleep(0)
+
+    events = watch_objects(KubeClient(transport, sleep=sleep), RESOURCESLICES, optional=True).events()
+    assert (await anext(events)).type is EventType.SYNCED
+    assert (await anext(events)).type is EventType.SYNCED
+    await events.aclose()

@@ -29,6 +29,7 @@ from vcray.api.resources import (
     CSIDRIVERS,
     CSINODES,
     CSISTORAGECAPACITIES,
+    DEVICECLASSES,
     HYPERNODES,
     NAMESPACES,
     NODES,
@@ -42,6 +43,9 @@ from vcray.api.resources import (
     QUEUES,
     REPLICASETS,
     REPLICATIONCONTROLLERS,
+    RESOURCECLAIMS,
+    RESOURCEQUOTAS,
+    RESOURCESLICES,
     SERVICES,
     STATEFULSETS,
     STORAGECLASSES,
@@ -79,10 +83,18 @@ CLUSTER_RESOURCES: tuple[Resource, ...] = (
     CSINODES,
     CSIDRIVERS,
     CSISTORAGECAPACITIES,
+    RESOURCECLAIMS,
+    RESOURCESLICES,
+    DEVICECLASSES,
     CONFIGMAPS,
     NUMATOPOLOGIES,
+    RESOURCEQUOTAS,
 )
 """What the scheduler reads besides pods and nodes."""
+
+
+OPTIONAL_GROUPS: Final = ("resource.k8s.io", "topology.volcano.sh", "nodeinfo.volcano.sh", "shard.volcano.sh")
+"""API groups that not every cluster serves in the version that we read: nothing of theirs is there then."""
 
 
 def read_by_scheduler(settings: Settings) -> tuple[Resource, ...]:
@@ -163,7 +175,8 @@ async def _binder(place: Place, part: str) -> None:
 
 
 async def _coordinator(place: Place, part: str) -> None:
-    from vcray.actors.coordinator import Coordinator, policy_from
+    from vcray.actors.coordinator import Coordinator
+    from vcray.actors.policies import policy_from
     from vcray.actors.nodemetrics import NodeMetrics
     from vcray.actors.scoring import Decider
     from vcray.actors.shards import sources
@@ -172,7 +185,7 @@ async def _coordinator(place: Place, part: str) -> None:
 
     settings, manual = place.facts.settings, place.facts.manual
     resources = read_by_scheduler(settings)
-    registry = place.registry or discover()
+    registry = place.registry or discover(folder=settings.plugins_dir)
     policy = policy_from(place.facts.scheduler_conf, registry)
 
     pools: Scorers | None = None
@@ -212,7 +225,7 @@ async def _coordinator(place: Place, part: str) -> None:
 def _agent(place: Place, registry: Registry) -> tuple[AgentPath, Handle] | None:
     """The agent's fast path with its binder, unless it is switched off."""
     from vcray.actors.agent import AgentPath
-    from vcray.actors.coordinator import policy_from
+    from vcray.actors.policies import policy_from
 
     settings = place.facts.settings
     if not settings.agent_scheduler_names:
@@ -322,4 +335,6 @@ def _structs(client: KubeClient, resource: Resource, conf: str) -> AnyWatch:
         return watch_pods(client)
     if resource == CONFIGMAPS:
         return watch_objects(client, resource, field_selector=f"metadata.name={device_config_name(conf)}")
-    return watch_nodes(client) if resource == NODES else watch_objects(client, resource)
+    if resource == NODES:
+        return watch_nodes(client)
+    return watch_objects(client, resource, optional=resource.group in OPTIONAL_GROUPS)

@@ -22,7 +22,7 @@ from vcray.api.resources import NODES, PODS, Resource
 from vcray.errors import ServerError
 from vcray.kube.backoff import Backoff, golden_jitter
 from vcray.kube.client import PAGE_SIZE, KubeClient
-from vcray.kube.errors import ApiError, Gone, error_of_status
+from vcray.kube.errors import ApiError, Gone, NotFound, error_of_status
 from vcray.kube.identity import identify
 from vcray.log import get_logger
 
@@ -71,7 +71,8 @@ class Watch(Generic[T]):
     """An endless stream of events of one resource; iterate over it once, in one task.
 
     `decode` turns raw JSON into what the reader gets. `timeout_seconds` is how long the server keeps one request open.
-    With `fail_fast` the first list raises its error instead of retrying. `failures` counts failures in a row,
+    With `fail_fast` the first list raises its error instead of retrying. A resource that is `optional` counts as read,
+    and empty, once the server says that it does not serve it; it is asked for again all the same. `failures` counts failures in a row,
     `last_error` is the last one, `relists` counts how often the history was lost, `skipped` the objects that could not
     be decoded: for health and metrics.
     """
@@ -89,6 +90,7 @@ class Watch(Generic[T]):
         timeout_seconds: int = TIMEOUT_SECONDS,
         backoff: Backoff | None = None,
         fail_fast: bool = False,
+        optional: bool = False,
     ) -> None:
         self.client, self.resource = client, resource
         self.failures = 0
@@ -103,6 +105,7 @@ class Watch(Generic[T]):
         self._jitter = client.jitter or golden_jitter()
         self._backoff = backoff or Backoff(0.1, 30.0, jitter=self._jitter)
         self._fail_fast = fail_fast
+        self._optional = optional
         self._known: dict[str, T] = {}
 
     def __aiter__(self) -> AsyncGenerator[WatchEvent[T], None]:
@@ -113,6 +116,9 @@ class Watch(Generic[T]):
         first = True
         while True:
             items = await self._list(first)
+            if items is None:
+                yield self._event(EventType.SYNCED)
+                continue
             if not first:
                 self.relists += 1
                 yield self._event(EventType.RELIST)
@@ -126,7 +132,8 @@ class Watch(Generic[T]):
 
     # -- listing ----------------------------------------------------------------------------------------------
 
-    async def _list(self, first: bool) -> dict[str, T]:
+    async def _list(self, first: bool) -> dict[str, T] | None:
+        """Objects by key; None, once, for an optional resource that is not served."""
         while True:
             try:
                 page = await self.client.list_raw(
@@ -136,6 +143,9 @@ class Watch(Generic[T]):
                 if first and self._fail_fast:
                     raise
                 await self._failed(error)
+                if self._optional and isinstance(error, NotFound):
+                    self._optional = False
+                    return None
                 continue
             self._succeeded()
             self.resource_version = page.resource_version
@@ -284,6 +294,7 @@ class WatchOptions(TypedDict, total=False):
     timeout_seconds: int
     backoff: Backoff
     fail_fast: bool
+    optional: bool
 
 
 def watch_objects(
