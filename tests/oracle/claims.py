@@ -297,6 +297,7 @@ class Claims:
             judge = {
                 "gang": self._gang,
                 "conformance": self._conformance,
+                "drf": self._hierarchy if plugin.get("enableHierarchy") else None,
                 "proportion": self._proportion,
                 "capacity": self._capacity,
             }.get(plugin["name"])
@@ -335,6 +336,11 @@ class Claims:
             if mine < theirs or abs(mine - theirs) <= 1e-6:
                 found.append(pod)
         return found
+
+    def _hierarchy(self, claim: Claim, pairs: list[tuple[Job, Pod]]) -> list[Pod]:
+        """Each candidate alone."""
+        tree = self.s.hierarchy
+        return [p for job, p in pairs if tree.goes_before(claim.job, claim.pod.request, job.queue, p)]
 
     def _proportion(self, claim: Claim, pairs: list[tuple[Job, Pod]]) -> list[Pod]:
         left: dict[str, Amounts] = {}

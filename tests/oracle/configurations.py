@@ -65,7 +65,7 @@ WEIGHTS = [
 
 def random_configuration(rng: Random, theme: str) -> Object:
     """Mostly the well known ones; else one with plugins missing, other arguments or flags off."""
-    if theme in ("preempting", "reclaiming", "family"):
+    if theme in ("preempting", "reclaiming", "family", "branches"):
         return _taking(rng, theme)
     known = [DEFAULT, HELM, HELM, KA, K0]
     if theme == "admission":
@@ -103,6 +103,12 @@ def _taking(rng: Random, theme: str) -> Object:
             ["allocate, preempt", "enqueue, allocate, preempt, backfill", "allocate, backfill, preempt"]
         )
         return configuration(actions, first, rng.sample(["drf", "predicates", shares, "nodeorder"], 4))
+    if theme == "branches":
+        tree: Object = {"name": "drf", "enableHierarchy": True}
+        actions = rng.choice(
+            ["allocate, reclaim", "allocate, backfill", "enqueue, allocate, reclaim, backfill"]
+        )
+        return configuration(actions, ["priority", "conformance", tree], ["gang", "predicates", "nodeorder"])
     share: str | Object = rng.choice(["proportion", "capacity"])
     if theme == "family":
         level = rng.choice([0, 0, 1, 2])

@@ -144,6 +144,7 @@ class Queue:
     deserved: Amounts
     guarantee: Amounts
     recorded: Amounts | None
+    notes: dict[str, str]
 
 
 @dataclass(eq=False)
@@ -337,6 +338,7 @@ def read_queue(queue: Object) -> Queue:
         deserved=amounts(spec.get("deserved")),
         guarantee=amounts((spec.get("guarantee") or {}).get("resource")),
         recorded=None if recorded is None else amounts(recorded),
+        notes=queue["metadata"].get("annotations") or {},
     )
 
 

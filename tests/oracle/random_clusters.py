@@ -126,7 +126,14 @@ def _queue(cluster: RandomCluster, name: str) -> None:
     if cluster.chance("guarantee", 0.5):
         spec["guarantee"] = {"resource": _limit(cluster, ["1", "2", "4"], ["1Gi", "4Gi"])}
     state = rng.choice(["Closed", "Closing", "Unknown"]) if cluster.chance("closed", 0.4) else "Open"
-    cluster.add("Queue", {"name": name}, spec=spec, status={"state": state})
+    meta: Object = {"name": name}
+    if cluster.chance("branches", 0.55):
+        path = rng.choice(["root/a", "root/a/x", "root/a/y", "root/b", "root/b/x", f"root/{name}"])
+        meta["annotations"] = {"volcano.sh/hierarchy": path}
+        weights = "/".join(rng.choice(["1", "2", "5", "0"]) for _ in path.split("/"))
+        if rng.random() < 0.8:
+            meta["annotations"]["volcano.sh/hierarchy-weights"] = weights
+    cluster.add("Queue", meta, spec=spec, status={"state": state})
 
 
 def _limit(cluster: RandomCluster, cpus: list[str], memories: list[str]) -> Object:

@@ -61,6 +61,7 @@ THEMES: dict[str, set[str]] = {
     "overbooked": {"overbooked", "best effort"},
     "preempting": {"tight", "running"},
     "reclaiming": {"queues", "tight", "running", "deserved"},
+    "branches": {"queues", "tight", "running", "branches"},
     "family": {"queues", "tight", "running", "deserved", "tree"},
 }
 """What a cluster is mostly about: these features are always on and frequent, others are rarer than in a mixed one.

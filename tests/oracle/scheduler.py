@@ -29,6 +29,7 @@ from tests.oracle.facts import (
     pod_index,
     read_cluster,
 )
+from tests.oracle.hierarchy import Hierarchy
 
 PENDING_PHASES = ("", "Pending")
 
@@ -63,6 +64,7 @@ class Scheduler:
         self.total = shares.cluster_total(self.cluster)
         self.share = shares.open_shares(self.cluster)
         self.capacity = self.open_capacity()
+        self.hierarchy = Hierarchy(self.cluster, self.total)
         self.actions = [word.strip() for word in self.conf["actions"].split(",")]
         claims = Claims(self)
         steps = {
@@ -108,6 +110,8 @@ class Scheduler:
                     keys = (*keys, -queue.priority, share)
                 elif plugin["name"] == "capacity" and self.capacity is not None:
                     keys = (*keys, *self.capacity.key(queue))
+                elif plugin["name"] == "drf" and plugin.get("enableHierarchy"):
+                    keys = (*keys, self.hierarchy.key(queue.name))
         return (*keys, queue.created, queue.name)
 
     def job_key(self, job: Job) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ changes only the keys of what it touched; those are pushed afresh and older entr
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -36,6 +36,9 @@ class KeyedHeap:
 
     def __contains__(self, item: int) -> bool:
         return item in self._current
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(tuple(self._current))
 
     def push(self, key: Key, item: int) -> None:
         """Add an item, or give it a new key."""
@@ -73,6 +76,9 @@ class Turns:
     def pop_queue(self) -> int | None:
         """The first queue, taken out. One whose key has moved since it was pushed, by a charge of another queue in its tree
         or by an eviction, goes back to its new place first."""
+        if self.chains.rekeys:
+            for queue in self._queues:
+                self.push_queue(queue)
         while (queue := self._queues.pop()) is not None:
             key = self._queue_key(queue)
             if key == self._queues.popped:

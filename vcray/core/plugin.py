@@ -151,6 +151,8 @@ class Plugin(Generic[A]):
     """What it reserves depends on the very pod (its claims), not only on shape, annotations and labels of pods."""
     observes: ClassVar[bool] = False
     """Its `reserve` only takes note and never refuses: no flag switches it off."""
+    rekeys: bool = False
+    """A charge of one queue may put another one, which waits, further to the front: `queue_order` is asked of all each time."""
     unbuilt: ClassVar[Mapping[str, str]] = {}
     flags: ClassVar[tuple[str, ...]] = ()
     """Flags of its entry, such as `enableHierarchy`, that the plugin reads: they come among its arguments."""

@@ -17,6 +17,7 @@ from vcray.config.scheduler import PluginConfig, SchedulerConfig
 from vcray.core.action import Action
 from vcray.core.arrays import Bool, Int
 from vcray.core.combine import COMBINE as COMBINE
+from vcray.core.fence import Fence, fenced
 from vcray.core.hooks import (
     Answer,
     Charges,
@@ -70,11 +71,13 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Actions in order and plugins by tier. `problems`: what of the configuration was skipped, and why."""
+    """Actions in order and plugins by tier. `problems`: what of the configuration was skipped, and why; `fence`: what users'
+    plugins may take."""
 
     actions: tuple[Action, ...]
     tiers: tuple[tuple[Recipe, ...], ...]
     problems: tuple[Problem, ...] = ()
+    fence: Fence = Fence()
 
     def open(self, view: View, meter: Meter | None = None) -> Chains:
         """Fresh plugins, opened in policy order; `meter` hears how long each took."""
@@ -83,7 +86,7 @@ class Policy:
     def charging(self) -> list[Charges]:
         """Plugins that say what pods are charged, not opened."""
         return [
-            cast(Charges, recipe.plugin(recipe.args))
+            cast(Charges, fenced(recipe.plugin(recipe.args), self.fence))
             for tier in self.tiers
             for recipe in tier
             if offers(recipe.plugin, Charges) and recipe.config.enabled("enablePredicate")
@@ -171,7 +174,8 @@ class Chains:
 
     def __init__(self, policy: Policy, view: View, meter: Meter | None = None) -> None:
         self.plugins = [
-            [(recipe.plugin(recipe.args), recipe.config) for recipe in tier] for tier in policy.tiers
+            [(fenced(recipe.plugin(recipe.args), policy.fence), recipe.config) for recipe in tier]
+            for tier in policy.tiers
         ]
         flat = [pair for tier in self.plugins for pair in tier]
         self._flat = flat
@@ -221,6 +225,7 @@ class Chains:
             started = meter.clock()
             plugin.open(view)
             meter.opened.append((plugin.name, meter.clock() - started))
+        self.rekeys = bool(self.queue_orders) and any(plugin.rekeys for plugin, _ in flat)
 
     def close(self, view: View, closing: Closing) -> None:
         """Ask every plugin for its last words."""

@@ -40,6 +40,7 @@ class Drf(Plugin[DrfArgs]):
         total = view.total.tolist()
         self.total_ = [(row, float(amount)) for row, amount in enumerate(total) if amount > 0]
         self.tree_ = Hierarchy(view) if self.args.hierarchy else None
+        self.rekeys = self.tree_ is not None
 
     def queue_order(self, view: View, queue: int) -> Sequence[float]:
         """In a tree: level by level branches that can grow first, then those with the smaller share by weight."""
