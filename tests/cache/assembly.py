@@ -14,6 +14,7 @@ import numpy.typing as npt
 from vcray.cache.amounts import Amounts
 from vcray.cache.claims import ClaimFacts, facts_of
 from vcray.cache.details.storage import table
+from vcray.cache.jobcolumns import quota_minimums
 from vcray.cache.knowledge import Knowledge
 from vcray.cache.labels import selects
 from vcray.cache.podspec import SpreadForm
@@ -333,6 +334,7 @@ class Assembler:
             notes=tuple(row.notes for row in groups),
             closeness=tuple(row.closeness for row in groups),
             subgroups=tuple(row.subgroups for row in groups),
+            quota_minimum=quota_minimums(list(groups)),
         )
 
     def _role_minimum(self, row: GroupRow) -> tuple[tuple[int, int], ...]:

@@ -176,8 +176,8 @@ async def _binder(place: Place, part: str) -> None:
 
 async def _coordinator(place: Place, part: str) -> None:
     from vcray.actors.coordinator import Coordinator
-    from vcray.actors.policies import policy_from
     from vcray.actors.nodemetrics import NodeMetrics
+    from vcray.actors.policies import policy_from
     from vcray.actors.scoring import Decider
     from vcray.actors.shards import sources
     from vcray.cache.merge import Merge
@@ -192,7 +192,7 @@ async def _coordinator(place: Place, part: str) -> None:
     blocking = False
     if settings.layout == "huge":
         if place.scorers is None:
-            pools = LocalScorers(settings.pools, lambda text: policy_from(text, registry))
+            pools = LocalScorers(settings.pools, lambda text: policy_from(text, registry.refreshed()))
         else:
             pools, blocking = place.scorers([pool(index) for index in range(settings.pools)]), True
     decider = Decider(settings.scorers, pools, settings.fan_out_nodes, blocking, place.metrics.fanned_out.inc)
@@ -214,6 +214,7 @@ async def _coordinator(place: Place, part: str) -> None:
             place.facts.scheduler_conf,
             told_of_conf=measures.follow,
             agent=_agent(place, registry),
+            budget_s=settings.plugin_budget_ms / 1000,
         )
 
     measures = NodeMetrics(place.transport, lambda: place.runtime.handle(part), place.time, place.metrics)

@@ -174,6 +174,7 @@ class _Writer:
                 self._amounts(jobs.requested_gated, row),
                 jobs.notes[row],
                 repr((jobs.closeness[row], jobs.subgroups[row])),
+                jobs.quota_minimum[row] if jobs.quota_minimum else (),
             ]
             for row in sorted(range(len(jobs)), key=jobs.names.__getitem__)
         ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from vcray.cache.amounts import Amounts
 from vcray.cache.interning import Interner, grown
 from vcray.cache.rows import GroupRow, QueueRow
 from vcray.core.arrays import Bool, Int
@@ -103,7 +104,15 @@ class JobColumns:
             notes=tuple(group.notes for group in self.groups),
             closeness=tuple(group.closeness for group in self.groups),
             subgroups=tuple(group.subgroups for group in self.groups),
+            quota_minimum=quota_minimums(self.groups),
         )
+
+
+def quota_minimums(groups: Sequence[GroupRow]) -> tuple[Amounts, ...]:
+    """Amounts under names that only quotas know; empty when no group has one."""
+    if not any(group.quota_minimum for group in groups):
+        return ()
+    return tuple(group.quota_minimum for group in groups)
 
 
 def _fill_gap(items: list[T], row: int) -> None:

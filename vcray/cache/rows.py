@@ -83,6 +83,7 @@ class GroupRow(NamedTuple):
     notes: Notes = ()
     closeness: Closeness | None = None
     subgroups: tuple[SubGroupPolicy, ...] = ()
+    quota_minimum: Amounts = ()
 
 
 class QueueRow(NamedTuple):

@@ -11,9 +11,12 @@ import msgspec
 
 from vcray.api import names
 from vcray.api.jsonview import dig_list, dig_objects
-from vcray.api.meta import JsonObject
+from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.podresources import thousandths_per_unit
+from vcray.api.quantity import milli
 from vcray.api.wire import PersistentVolumeClaim, PriorityClass, Selector, to_claim, to_priority_class
 from vcray.cache import details, groups
+from vcray.cache.amounts import Amounts
 from vcray.cache.grouptopology import closeness_of, subgroups_of
 from vcray.cache.labels import NOTHING, equal_to, labels_of, notes_of, requirements_of
 from vcray.cache.rows import (
@@ -143,6 +146,7 @@ def _group_row(data: JsonObject) -> GroupRow:
         ),
         closeness=closeness_of(spec),
         subgroups=subgroups_of(spec),
+        quota_minimum=quota_amounts(resources),
     )
 
 
@@ -160,6 +164,19 @@ def _storage_class_row(data: JsonObject) -> StorageClassRow:
         provisioner=text(data, "provisioner"),
         topologies=topologies,
         driver=text(section(data, "parameters"), names.CSI_DRIVER_PARAMETER),
+    )
+
+
+def quota_amounts(resources: JsonValue) -> Amounts:
+    """What a ResourceList names that only quotas know, in thousandths. Raises QuantityError."""
+    if not isinstance(resources, dict):
+        return ()
+    return tuple(
+        sorted(
+            (name, milli(item))
+            for name, item in resources.items()
+            if isinstance(item, str | int | float) and not thousandths_per_unit(name)
+        )
     )
 
 

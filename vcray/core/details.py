@@ -12,6 +12,7 @@ from vcray.core.budgets import BudgetTable
 from vcray.core.cards import CardTable, Holder
 from vcray.core.claims_dra import DeviceTable
 from vcray.core.hypernodes import HyperNodeTable
+from vcray.core.nodeshards import NodeShardTable
 from vcray.core.numa import NumaTable, Pinned
 from vcray.core.quotas import QuotaTable
 from vcray.core.storage import Storage
@@ -32,6 +33,7 @@ class Details:
     pinned: tuple[Pinned, ...] | None = None
     quotas: QuotaTable | None = None
     capacities: Capacities | None = None
+    shards: NodeShardTable | None = None
     usage: UsageTable | None = None
     """Put in by the coordinator, not by the cache."""
 

@@ -344,6 +344,9 @@ class JobTable:
     notes: tuple[Notes, ...]  # annotations and labels (`names.GROUP_NOTES`)
     closeness: tuple[Closeness | None, ...]  # spec.networkTopology
     subgroups: tuple[tuple[SubGroupPolicy, ...], ...]  # spec.subGroupPolicy
+    quota_minimum: tuple[tuple[tuple[str, int], ...], ...] = ()
+    """Per job the names of minResources that only ResourceQuotas know (`requests.cpu`, `count/pods`), in thousandths; empty
+    when no job has one."""
 
     def __len__(self) -> int:
         return len(self.names)

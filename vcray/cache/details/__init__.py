@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from vcray.api.meta import JsonObject
-from vcray.cache.details import budgets, capacities, cards, hypernodes, numa, quotas, resourceclaims, storage
+from vcray.cache.details import (
+    budgets,
+    capacities,
+    cards,
+    hypernodes,
+    nodeshards,
+    numa,
+    quotas,
+    resourceclaims,
+    storage,
+)
 from vcray.cache.details.source import NODES, PODS, Kept, Source
 from vcray.core.details import Details
 
@@ -32,6 +42,7 @@ SOURCES: Final[tuple[Source, ...]] = (
     numa.SOURCE,
     numa.PINNED,
     quotas.SOURCE,
+    nodeshards.SOURCE,
 )
 
 _KEPT: Final[dict[str, Kept]] = {kind: kept for source in SOURCES for kind, kept in source.kinds.items()}

@@ -135,6 +135,10 @@ class Capacity(Plugin[CapacityArgs]):
             return np.zeros(len(candidates), dtype=bool)
         return self.reclaiming_.takeable(claim, candidates, related=True)
 
+    def claim_key(self, view: View, claim: Claim) -> object:
+        """Nothing: the claimant's queue and request are all that counts."""
+        return None
+
     def evictable(self, view: View, claim: Claim, candidates: Candidates) -> Bool | None:
         """As `reclaimable` for whole gangs of other queues, by their own queue alone; anybody of the same queue."""
         if claim.kind is not ClaimKind.GANG_RECLAIM:
