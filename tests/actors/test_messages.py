@@ -18,6 +18,7 @@ from vcray.actors.messages import (
     Executed,
     GangLimits,
     Mark,
+    Measured,
     Message,
     NodeChange,
     NodeChanges,
@@ -51,6 +52,7 @@ from vcray.core.decisions import (
     Waiting,
 )
 from vcray.core.tables import Condition, GroupStatus, Phase
+from vcray.core.usage import NodeLoad, UsageTable
 
 A_POD = decode_pod(json.dumps(pod("worker-0", group="train", cpu=1, gpu=1, labels={"app": "train"})).encode())
 A_NODE = decode_node(json.dumps(node("n1", gpu=8, labels={"zone": "a"})).encode())
@@ -103,6 +105,7 @@ SAMPLES: dict[type, Message] = {
         Reconfigure('actions: "enqueue, allocate"'),
         Accepted(False, ("VC0105 actions: unknown action",)),
         Registered(True),
+        Measured(UsageTable((NodeLoad("n1", 40.5, 20.0, 1.7e9),), 30.0, 1.7e9)),
     )
 }
 

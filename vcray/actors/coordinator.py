@@ -35,16 +35,16 @@ from vcray.actors.messages import (
 )
 from vcray.actors.moments import Moments
 from vcray.actors.novelty import Novelty
+from vcray.actors.policies import Policies
 from vcray.actors.refusals import Refusals
 from vcray.actors.runtime import Handle, Time
 from vcray.actors.scoring import Decider
 from vcray.actors.unready import Unready
 from vcray.cache.delta import Delta, Field
 from vcray.cache.merge import Merge
-from vcray.config.scheduler import load_scheduler_config
 from vcray.core.decisions import Decisions
 from vcray.core.meter import Meter
-from vcray.core.policy import Policy, build_policy
+from vcray.core.policy import Policy
 from vcray.core.session import Carry
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import MISSING, Status
@@ -52,7 +52,7 @@ from vcray.errors import ConfigError
 from vcray.foresight.recovery import complete, half_bound, holds_gangs, take_back
 from vcray.log import get_logger
 from vcray.metrics import Metrics
-from vcray.registry import ACTIONS, Registry
+from vcray.registry import Registry
 
 log = get_logger("coordinator")
 
@@ -78,12 +78,13 @@ class Coordinator:
         conf: str = "",
         told_of_conf: Callable[[str], None] = lambda _: None,
         agent: tuple[AgentPath, Handle] | None = None,
+        budget_s: float = 0.0,
     ) -> None:
         self._merge = merge
-        self._policy = policy
+        self._policies = Policies(registry, metrics, budget_s)
+        self._policy = self._policies.fenced(policy)
         self._conf = conf
         self._told_of_conf = told_of_conf  # hears the text of each configuration put in force
-        self._registry = registry
         self._binder = binder
         self._time = time
         self._metrics = metrics
@@ -218,6 +219,7 @@ class Coordinator:
         meter = Meter(perf_counter)
         decisions = await self._decider.decide(snapshot, self._policy, self._conf, self._carry, meter)
         decided = perf_counter()
+        self._policies.note(decisions.left_out)
         self._metrics.rounds.inc()
         self._metrics.session_latency.observe((opened - started) * 1000)
         self._metrics.decide_latency.observe((decided - opened) * 1000)
@@ -342,23 +344,18 @@ class Coordinator:
 
     def _reconfigure(self, text: str) -> Accepted:
         try:
-            policy = policy_from(text, self._registry)
+            policy, conf = self._policies.read(text)
         except ConfigError as error:
             for problem in error.problems:
                 self._metrics.config_problems.labels(code=problem.code).inc()
             return Accepted(False, tuple(map(str, error.problems)))
         for problem in policy.problems:
             self._metrics.config_problems.labels(code=problem.code).inc()
-        self._policy, self._conf = policy, text
+        self._policy, self._conf = policy, conf
         self._told_of_conf(text)
         self._carry = Carry()
         self._dirty.set()
         return Accepted(True, tuple(map(str, policy.problems)))
-
-
-def policy_from(text: str, registry: Registry) -> Policy:
-    """The policy of a volcano-scheduler.conf. ConfigError when it cannot be used; what was skipped is in its problems."""
-    return build_policy(load_scheduler_config(text, registry.names(ACTIONS)), registry)
 
 
 def in_flight(snapshot: Snapshot) -> tuple[str, ...]:

@@ -23,10 +23,12 @@ class NodeLoad:
 
 @dataclass(frozen=True, slots=True)
 class UsageTable:
-    """The last measurement of each node, in name order. `interval`: seconds between two looks."""
+    """The last measurement of each node, in name order. `interval`: seconds between two looks. `others_at`: as of when nodes
+    that are not named use nothing; None: nothing is known of them."""
 
     loads: tuple[NodeLoad, ...] = ()
     interval: float = INTERVAL_S
+    others_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

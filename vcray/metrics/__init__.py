@@ -73,6 +73,12 @@ class Metrics(VolcanoMetrics):
             ["plugin", "hook"],
             registry=registry,
         )
+        self.node_metrics_refreshes = Counter(
+            "vcray_node_metrics_refreshes",
+            "Looks at the metrics source of nodes, by result: ok, failed.",
+            ["result"],
+            registry=registry,
+        )
         self.config_problems = Counter(
             "vcray_config_problems",
             "Faults found in a scheduler configuration, by code.",

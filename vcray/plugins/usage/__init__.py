@@ -37,7 +37,7 @@ class Usage(Plugin[UsageArgs]):
         weight, cpu, memory = args.weights()
         self.factor_ = 100.0 * weight if cpu + memory else 0.0
         self.estimator_, limits = Estimator.of(args.estimator), Thresholds.of(args.thresholds)
-        self.loads_ = Loads(view, table, cpu, memory)
+        self.loads_ = Loads(view, cpu, memory)
         self.hot_cpu_ = self.loads_.known & (self.loads_.cpu > limits.cpu)
         self.hot_memory_ = self.loads_.known & (self.loads_.memory > limits.memory)
         self.cool_: Bool = ~(self.hot_cpu_ | self.hot_memory_)

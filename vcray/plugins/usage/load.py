@@ -7,8 +7,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from vcray.core.arrays import Float, FloatLike, minimum, ratio
-from vcray.core.space import CPU, MEMORY
-from vcray.core.usage import FRESH_S, UsageTable
+from vcray.core.nodeloads import NodeLoads
 from vcray.core.view import Rows, View
 
 
@@ -24,29 +23,13 @@ def column(rows: Rows, values: Float) -> FloatLike:
     return cast(FloatLike, rows.take(values))
 
 
-class Loads:
-    """(N,) columns. `known`: measured, and not too old; the shadow columns change as pods come and go."""
+class Loads(NodeLoads):
+    """The columns with shadows, which change as pods come and go."""
 
-    def __init__(self, view: View, table: UsageTable, cpu_weight: int, memory_weight: int) -> None:
-        nodes = view.snapshot.nodes
-        size = len(nodes)
+    def __init__(self, view: View, cpu_weight: int, memory_weight: int) -> None:
+        super().__init__(view.snapshot)
         self.weights = cpu_weight, memory_weight
-        self.cpu, self.memory, self.at = np.zeros(size), np.zeros(size), np.zeros(size)
-        self.known = np.zeros(size, dtype=np.bool_)
-        row_of = {name: row for row, name in enumerate(nodes.names)} if table.loads else {}
-        for load in table.loads:
-            row = row_of.get(load.node)
-            if row is not None:
-                self.cpu[row], self.memory[row], self.at[row] = load.cpu, load.memory, load.at
-                self.known[row] = view.snapshot.now - load.at <= FRESH_S
-        self.any = bool(self.known.any())
-        self.cpu_capacity = nodes.allocatable[CPU].astype(np.float64)
-        self.memory_capacity = nodes.allocatable[MEMORY].astype(np.float64)
-        capacities = view.snapshot.details.capacities
-        for name, (cpu, memory) in capacities.of if capacities is not None and self.any else ():
-            row = row_of.get(name)
-            if row is not None:
-                self.cpu_capacity[row], self.memory_capacity[row] = cpu, memory
+        size = len(self.known)
         self.used_cpu = self.cpu / 100 * self.cpu_capacity
         self.used_memory = self.memory / 100 * self.memory_capacity
         self.shadow_cpu, self.shadow_memory = np.zeros(size), np.zeros(size)
