@@ -13,14 +13,22 @@ from vcray.core.view import View
 
 
 class Claimants:
-    """Starving, valid, admitted jobs with pending ungated tasks. `turns`: who is next; `sheet`: the tasks of each."""
+    """Starving, valid, admitted jobs with pending ungated tasks. `turns`: who is next; `sheet`: the tasks of each.
 
-    def __init__(self, session: Session, accepts: Callable[[int], bool] | None = None) -> None:
+    `accepts`: further jobs to leave out; `best_effort`: do pods that request nothing take part?"""
+
+    def __init__(
+        self, session: Session, accepts: Callable[[int], bool] | None = None, best_effort: bool = True
+    ) -> None:
+        self.session = session
         view, chains = session.view, session.chains
         jobs, tasks = view.snapshot.jobs, view.snapshot.tasks
         open_jobs = (jobs.queue != MISSING) & (view.jobs.phase > Phase.PENDING)
         wanted = (view.status == Status.PENDING) & ~tasks.gated & open_jobs[tasks.job]
         rows = np.flatnonzero(wanted)
+        if not best_effort:
+            empty = np.array([shape.best_effort for shape in view.shapes], dtype=bool)
+            rows = rows[~empty[tasks.shape[rows]]]
         chosen = [
             job
             for job in np.unique(tasks.job[rows]).tolist()
@@ -38,6 +46,10 @@ class Claimants:
         """The pending tasks of a job, in order."""
         tasks: list[int] = self.sheet.remaining(job).tolist()
         return tasks
+
+    def may_evict(self, job: int) -> bool:
+        """Does none of its pending pods say preemptionPolicy Never?"""
+        return not any(never_preempts(self.session, task) for task in self.tasks(job))
 
 
 def may_preempt(session: Session, task: int) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 
 from vcray.core.arrays import Bool, Int
 from vcray.core.candidates import Pool
+from vcray.core.choose import Scope
 from vcray.core.classes import Class
 from vcray.core.ranking import Ranking, best_first
 from vcray.core.session import Session
@@ -45,28 +46,31 @@ class Hunt:
         self.kind = kind
         self.reason = kind.value
         self.scored = scored
+        self.promises_for = ""
+        """The reason that goes with promises of room that is there: some of the gang's other pods cost evictions."""
         self._rankings: dict[Class, Ranking] = {}
         self._best_effort = np.array([shape.best_effort for shape in session.view.shapes], dtype=bool)
         self._failed: dict[object, int] = {}
         self._more: tuple[object, int, Yield] | None = None
 
-    def claim(self, task: int, pool: Pool, others: bool = True) -> bool:
+    def claim(self, task: int, pool: Pool, others: bool = True, scope: Scope | None = None) -> bool:
         """Room for a pending task: promised in the ledger, with the evictions that it takes. False: nothing changed.
 
-        `others`: victims are pods of other jobs; else of its own, and what fits without eviction is not taken up."""
+        `others`: victims are pods of other jobs; else of its own, and what fits without eviction is not taken up. `scope`: the
+        part of the cluster that the task must be in; the pool has nothing elsewhere."""
         session, view = self.session, self.session.view
         table = view.snapshot.tasks
         job, shape = int(table.job[task]), view.shapes[int(table.shape[task])]
         queue = int(view.snapshot.jobs.queue[job])
         cls = session.placer.class_of(job, shape)
         claim = Claim(self.kind, job, queue, (task,), shape.request)
-        key = self._key(claim, cls, others)
+        key = (self._key(claim, cls, others), pool, MISSING if scope is None else scope.hypernode)
         if self._failed.get(key) == session.ledger.version:
             return False
         if (
             others
             and session.chains.queue_allows(view, queue, shape, 1)
-            and session.placer.promise(job, shape, task)
+            and session.placer.promise(job, shape, task, scope, self.promises_for)
         ):
             return True
         if self._evict_somewhere(claim, cls, pool, others, key):

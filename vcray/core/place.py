@@ -116,8 +116,12 @@ class Placer:
                 return True
         return False
 
-    def promise(self, job: int, shape: Shape, task: int, scope: Scope | None = None) -> bool:
-        """Promise the best node inside the scope to one task, as things are, idle ones first; for claims. True when done."""
+    def promise(
+        self, job: int, shape: Shape, task: int, scope: Scope | None = None, reason: str = ""
+    ) -> bool:
+        """Promise the best node inside the scope to one task, as things are, idle ones first; for claims. True when done.
+
+        `reason`: what evicted for the task's gang, when something did."""
         cls = self.class_of(job, shape)
         for promised in (False, True) if cls.fits else (False,):
             if promised and not self.ledger.frees:
@@ -125,7 +129,7 @@ class Placer:
             if cls.reserves:
                 cls.forgive(self.ledger.reservations.kind(shape, task))
             while picks := self._propose(cls, promised, 1, job, task, scope):
-                if not self.ledger.pipeline(job, shape, [task], picks):
+                if not self.ledger.pipeline(job, shape, [task], picks, reason):
                     if scope is not None:
                         scope.follow(self.view.hypernodes, picks)
                     return True
@@ -143,7 +147,7 @@ class Placer:
         if self.chains.domains:
             only = np.zeros(len(self.view.snapshot.nodes), dtype=bool)
             only[node] = True
-            terms = self.chains.domain_terms(self.view, shape, only)
+            terms = self.chains.domain_terms(self.view, cls.shape, only)
             if not all(term.ok is None or term.ok[node] for term in terms):
                 return False
         return not self.ledger.pipeline(job, shape, [task], [node], reason)

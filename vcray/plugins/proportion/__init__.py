@@ -30,7 +30,7 @@ from vcray.core.queuesums import (
 )
 from vcray.core.space import PODS
 from vcray.core.tables import MISSING
-from vcray.core.victims import Candidates, Claim
+from vcray.core.victims import Candidates, Claim, ClaimKind
 from vcray.core.view import Shape, View
 from vcray.plugins.proportion.waterfill import EPSILON, Claims, deserved
 
@@ -122,6 +122,12 @@ class Proportion(Plugin[Args]):
         surplus = view.queues.claimed - np.array(self.deserved_, dtype=np.float64).T
         over: Bool = np.logical_or.reduce(surplus[:, candidates.queue] - gone >= EPSILON, axis=0)
         return over
+
+    def evictable(self, view: View, claim: Claim, candidates: Candidates) -> Bool | None:
+        """For `gangreclaim` as for `reclaim`; within a queue nothing."""
+        if claim.kind is ClaimKind.GANG_PREEMPT:
+            return None
+        return self.reclaimable(view, claim, candidates)
 
     def claim_key(self, view: View, claim: Claim) -> object:
         """Nothing: a queue gives whoever claims."""

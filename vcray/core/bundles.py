@@ -1,0 +1,206 @@
+"""What running jobs can give, in bundles: pods above a job's minimum go one by one and leave it alive (safe); those that keep it
+alive go together or not at all (whole), since what is left of a gang does no work.
+
+Least damage first: safe bundles before whole ones, then by who is worth less, then by how much of what is needed a bundle frees
+for each part of its job that is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vcray.core.arrays import Int
+from vcray.core.candidates import queue_ranks, requests
+from vcray.core.policy import Chains
+from vcray.core.subjobs import SubJob, ready_tasks
+from vcray.core.tables import MISSING, READY_STATUS, STATUSES, Status
+from vcray.core.victims import Candidates, Claim, ClaimKind
+from vcray.core.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Tasks (rows) of one job that go together (`safe`: or any of them alone), least valuable first."""
+
+    job: int
+    tasks: tuple[int, ...]
+    safe: bool
+
+
+class Bundles:
+    """All bundles of some tasks for one claim, in the order in which they are given up."""
+
+    def __init__(self, view: View, chains: Chains, claim: Claim, tasks: Int) -> None:
+        self.view = view
+        self.chains = chains
+        self.claim = claim
+        self._shape_requests = requests(view)
+        found = [bundle for job, rows in _by_job(view, tasks) for bundle in self._split(job, rows)]
+        found = self._approved(self._sorted(found))
+        self.all: list[Bundle] = self._sorted(found)
+
+    def requests(self, bundle: Bundle) -> Int:
+        """(R,) what a bundle holds."""
+        shapes = self.view.snapshot.tasks.shape[list(bundle.tasks)]
+        total: Int = self._shape_requests[:, shapes].sum(axis=1)
+        return total
+
+    # ---- safe and whole ----
+
+    def _split(self, job: int, rows: list[int]) -> list[Bundle]:
+        """A job that is below its minimum already gives all it has as safe."""
+        surplus = _Surplus(self.view, self.chains, job)
+        if surplus.broken:
+            return [Bundle(job, tuple(rows), True)]
+        safe = [task for task in rows if surplus.take(task)]
+        kept = set(safe)
+        whole = [task for task in rows if task not in kept]
+        parts = ((safe, True), (whole, False))
+        return [Bundle(job, tuple(tasks), is_safe) for tasks, is_safe in parts if tasks]
+
+    def _approved(self, found: Sequence[Bundle]) -> list[Bundle]:
+        """What the plugins let go: safe bundles shrink, whole ones are taken out when one pod of them has to stay."""
+        tasks = np.array([task for bundle in found for task in bundle.tasks], dtype=np.int64)
+        if not len(tasks):
+            return []
+        table, jobs = self.view.snapshot.tasks, self.view.snapshot.jobs
+        owner = table.job[tasks].astype(np.int64)
+        candidates = Candidates(
+            tasks,
+            np.zeros(len(tasks), dtype=np.int64),
+            owner,
+            jobs.queue[owner].astype(np.int64),
+            table.node[tasks].astype(np.int64),
+            self._shape_requests[:, table.shape[tasks]],
+        )
+        allowed = self.chains.verdicts.allowed(self.view, self.claim, candidates).tolist()
+        kept, at = [], 0
+        for bundle in found:
+            mask = allowed[at : at + len(bundle.tasks)]
+            at += len(bundle.tasks)
+            if all(mask):
+                kept.append(bundle)
+            elif bundle.safe and any(mask):
+                left = tuple(task for task, yes in zip(bundle.tasks, mask, strict=True) if yes)
+                kept.append(Bundle(bundle.job, left, True))
+        return kept
+
+    # ---- order ----
+
+    def _sorted(self, found: Sequence[Bundle]) -> list[Bundle]:
+        names, uids = self.view.snapshot.jobs.names, self.view.snapshot.tasks.uids
+        gain = {id(bundle): self._gain(bundle) for bundle in found}
+        ordered = sorted(
+            found,
+            key=lambda b: (-gain[id(b)], names[b.job], uids[b.tasks[0]], len(b.tasks)),
+        )
+        worth = self._worth(found)
+        return sorted(ordered, key=lambda b: (not b.safe, worth[b.job]))
+
+    def _worth(self, found: Sequence[Bundle]) -> dict[int, int]:
+        """Jobs -> place, who gives first: by job order from behind; across queues by the order of queues that give."""
+        view, table = self.view, self.view.snapshot.jobs
+        jobs = sorted({bundle.job for bundle in found}, key=table.names.__getitem__)
+        if self.claim.kind is ClaimKind.GANG_RECLAIM:
+            queues = sorted({int(table.queue[job]) for job in jobs})
+            ranks = queue_ranks(view, self.chains, queues, self.claim.queue) if queues else {}
+            return {job: ranks[int(table.queue[job])] for job in jobs}
+        if not jobs:
+            return {}
+        rows = np.array(jobs, dtype=np.int64)
+        columns = [np.asarray(hook(view, rows)).tolist() for hook in self.chains.job_orders]
+        keys = list(
+            zip(*columns, table.created[rows].tolist(), [table.names[job] for job in jobs], strict=True)
+        )
+        order = sorted(range(len(jobs)), key=keys.__getitem__, reverse=True)
+        return {jobs[at]: place for place, at in enumerate(order)}
+
+    def _gain(self, bundle: Bundle) -> float:
+        """How much of what is needed it frees, for each part of what its job holds that is lost; endless for a safe one."""
+        if bundle.safe:
+            return float("inf")
+        need = self.claim.request
+        rows = np.flatnonzero(need > 0)
+        shapes = self.view.snapshot.tasks.shape[self.view.tasks_of_job[bundle.job]]
+        lost = self._shape_requests[:, shapes].sum(axis=1)
+        share = float((np.minimum(self.requests(bundle)[rows], need[rows]) / need[rows]).sum())
+        cost = float((lost[rows] / need[rows]).sum())
+        return share / cost if cost > 0 else float("inf")
+
+
+class _Surplus:
+    """How many pods a job can lose: in all, of each role, of sub-groups."""
+
+    def __init__(self, view: View, chains: Chains, job: int) -> None:
+        self.view = view
+        jobs = view.snapshot.jobs
+        ready = sum(int(view.jobs.count[status, job]) for status in READY_STATUS)
+        least = int(jobs.min_available[job])
+        self.left = ready - _ending(view, job) - least
+        self.broken = self.left < 0
+        minimums = jobs.role_minimum[job]
+        counted = least >= sum(minimum for _, minimum in minimums)
+        self.roles = {
+            role: self._of_role(job, role) - minimum for role, minimum in minimums if counted and minimum
+        }
+        self.parts = view.subjobs.of_job.get(job)
+        self.groups: dict[int, int] = {}
+        self.lost: set[int] = set()
+        self.ready: set[int] = set()
+        if self.parts is not None and self.parts.grouped:
+            whole = [sub for sub in self.parts.subjobs if ready_tasks(view.status, sub) >= sub.least]
+            self.ready = {sub.number for sub in whole}
+            for policy, minimum in self.parts.minimums.items():
+                self.groups[policy] = sum(sub.policy == policy for sub in whole) - minimum
+
+    def _of_role(self, job: int, role: int) -> int:
+        count = self.view.jobs.role_count[job, role]
+        return sum(count[status] for status in READY_STATUS) + count[STATUSES]
+
+    def take(self, task: int) -> bool:
+        """Can this one go too? Then it counts as gone."""
+        role = int(self.view.snapshot.tasks.role[task])
+        if self.left <= 0 or self.roles.get(role, 1) <= 0:
+            return False
+        sub = self._part(task)
+        if sub is not None:
+            if sub.number in self.ready and sub.number not in self.lost:
+                if self.groups.get(sub.policy, 1) <= 0:
+                    return False
+                if sub.policy in self.groups:
+                    self.groups[sub.policy] -= 1
+            self.lost.add(sub.number)
+        self.left -= 1
+        if role in self.roles:
+            self.roles[role] -= 1
+        return True
+
+    def _part(self, task: int) -> SubJob | None:
+        if self.parts is None or not self.parts.grouped:
+            return None
+        return self.view.subjobs.of(task)
+
+
+def _ending(view: View, job: int) -> int:
+    """Tasks that ended well but are being deleted: they are on their way out too."""
+    rows = view.tasks_of_job[job]
+    facts = view.snapshot.pod_facts
+    done = rows[view.status[rows] == Status.SUCCEEDED]
+    return sum(facts[row].leaving for row in view.snapshot.tasks.facts[done].tolist())
+
+
+def _by_job(view: View, tasks: Int) -> list[tuple[int, list[int]]]:
+    """Tasks by job, inside a job by rising task priority, then uid."""
+    table = view.snapshot.tasks
+    groups: dict[int, list[int]] = {}
+    for task, job in zip(tasks.tolist(), table.job[tasks].tolist(), strict=True):
+        groups.setdefault(job, []).append(task)
+    priority, uids = table.priority, table.uids
+    return [
+        (job, sorted(rows, key=lambda task: (int(priority[task]), uids[task])))
+        for job, rows in groups.items()
+        if job != MISSING
+    ]
