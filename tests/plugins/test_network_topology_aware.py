@@ -17,6 +17,7 @@ from vcray.core.session import Session, open_session
 from vcray.core.subjobs import SubJob
 from vcray.core.tables import MISSING, Closeness, Status
 from vcray.plugins.network_topology_aware import NetworkTopologyAware, NetworkTopologyAwareArgs
+from vcray.plugins.network_topology_aware.packing import Packing
 
 HARD = Closeness(soft=False, tier=1)
 
@@ -153,8 +154,8 @@ def test_the_first_pod_of_a_part_is_near_nothing() -> None:
 def packed(session: Session) -> dict[str, float]:
     view = session.view
     score = plugin_of(session).cell_scores(view, view.shapes[-1], None, MISSING)
-    assert score is not None
-    points = score.points(candidates(session))
+    assert isinstance(score, Packing)
+    points = score.points(candidates(session)) + score.common
     return {
         name: float(points[view.hypernodes.cell[row]]) for row, name in enumerate(view.snapshot.nodes.names)
     }

@@ -40,6 +40,11 @@ class Scope:
     subjob: SubJob | None = None
     running: int = MISSING
 
+    @property
+    def starts(self) -> bool:
+        """Is the next pod the first of a part that must be near, so that it is near nothing yet?"""
+        return self.subjob is not None and self.subjob.near and self.running == MISSING
+
     def holds(self, node: int) -> bool:
         """Is a node row inside?"""
         return self.rows is None or bool((self.rows == node).any())
@@ -132,6 +137,8 @@ def choose(
         extra = as_steps(apart if rows is None else apart[rows])
         base = base._replace(keys=np.where(base.keys > NONE, base.keys + extra, NONE))
     cells = _cell_scores(view, chains, group, scope) if chains.parts.cells else []
+    if chains.parts.cells and scope is not None and scope.starts and not _one_cell(view, scope):
+        m = 1
     if cells:
         return _Heads(view.hypernodes, group, base, rows, cells).picks(1 if cls.moves else m)
     if m == 1 or cls.moves:
@@ -143,9 +150,16 @@ def choose(
 
 
 def _cell_scores(view: View, chains: Chains, group: GroupKeys, scope: Scope | None) -> list[CellScore]:
+    if scope is not None and _one_cell(view, scope):
+        return []
     subjob, running = (None, MISSING) if scope is None else (scope.subjob, scope.running)
     asked = (hook(view, group.cls.shape, subjob, running) for hook in chains.parts.cells)
     return [score for score in asked if score is not None]
+
+
+def _one_cell(view: View, scope: Scope) -> bool:
+    """Are all nodes of the scope alike to HyperNodes?"""
+    return scope.rows is not None and len(view.hypernodes.cells[scope.hypernode]) == 1
 
 
 def _evaluate(group: GroupKeys, base: Base, rows: Int | None, local: Int, copies: Int) -> Int:
@@ -250,9 +264,9 @@ class _Heads:
         found: list[int] = []
         runs: dict[int, _Run] = {}
         heads = self.heads
+        total = np.where(heads > NONE, heads + self._steps(), NONE)
         ends = self.counts or self.base.points is not None
         while len(found) < m:
-            total = np.where(heads > NONE, heads + self._steps(), NONE)
             cell = int(total.argmax())
             if total[cell] == NONE:
                 break
@@ -267,9 +281,22 @@ class _Heads:
             if full and ends:
                 break
             heads[cell] = run.head()
-            for score in self.cells:
-                score.take(cell)
+            self._move(total, cell)
         return found if self.rows is None else self.rows[found].tolist()
+
+    def _move(self, total: Int, cell: int) -> None:
+        """Bring the heads' sums up to date after a pick in a cell."""
+        heads = self.heads
+        moved = [score.take(cell) for score in self.cells]
+        if len(moved) == 1 and (some := moved[0]) is not None:
+            points = self.cells[0].points(self.candidates)
+            total[some] = np.where(heads[some] > NONE, heads[some] + as_steps(points[some]), NONE)
+            if heads[cell] == NONE:
+                total[cell] = NONE
+            elif not len(some):
+                total[cell] = heads[cell] + int(as_steps(points[cell : cell + 1])[0])
+            return
+        total[:] = np.where(heads > NONE, heads + self._steps(), NONE)
 
     def _local(self, cell: int) -> Int:
         return self.tree.cell_rows(cell) if self.rows is None else np.flatnonzero(self.cell_of == cell)

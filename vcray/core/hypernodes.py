@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vcray.core.arrays import Int
+from vcray.core.arrays import Float, Int
 from vcray.core.tables import MISSING
 
 TOP = "<cluster-top-hypernode>"
@@ -58,10 +58,13 @@ class HyperNodes:
         self.children: list[list[int]] = [[] for _ in self.names]
         for row, parent in enumerate(self.parent[:-1]):
             self.children[parent].append(row)
+        self._ancestors: dict[int, tuple[int, ...]] = {}
         self._make_cells(nodes)
+        self.tiers: Int = np.array(self.tier, dtype=np.int64)
+        self._parents: Int = np.array(self.parent, dtype=np.int64)
+        self._levels = self._by_depth()
         self._rows: dict[int, Int] = {}
         self._inside: dict[int, Int] = {}
-        self._ancestors: dict[int, tuple[int, ...]] = {}
         self.leaf: list[int] = self._leaves()
         self.under = self._under()
 
@@ -98,6 +101,13 @@ class HyperNodes:
         self._edge: Int = np.searchsorted(self.cell[order], np.arange(len(self.holders) + 1))
         self._filled: Int = np.flatnonzero(np.diff(self._edge))
 
+    def _by_depth(self) -> list[Int]:
+        """Rows by depth, the deepest first, without the top."""
+        found: dict[int, list[int]] = {}
+        for row in range(self.top):
+            found.setdefault(len(self.ancestors(row)), []).append(row)
+        return [np.array(found[depth], dtype=np.int64) for depth in sorted(found, reverse=True)]
+
     def _leaves(self) -> list[int]:
         """Of each cell its HyperNode of the lowest tier number that is present; the first by name of several."""
         if not self.table.names:
@@ -132,6 +142,13 @@ class HyperNodes:
                 found += self.children[at]
             known = self._inside[row] = np.array(sorted(found), dtype=np.int64)
         return known
+
+    def highest_inside(self, values: Float) -> Float:
+        """(H,) the largest value of each HyperNode and its descendants."""
+        out = values.copy()
+        for rows in self._levels:
+            np.maximum.at(out, self._parents[rows], out[rows])
+        return out
 
     def lca(self, one: int, other: int) -> int:
         """The lowest common ancestor; MISSING stands for nothing, so the other one is the answer."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from vcray.core.choose import Scope
 from vcray.core.ledger import Entry, Kind
 from vcray.core.order import Worksheet
@@ -101,8 +103,10 @@ class NearTurn:
             return [(hypernode, float("inf")) for hypernode in group]
         everywhere = range(len(self.tree.names))
         scores = self.session.chains.parts.scores(self.view, parts.subjobs[0], everywhere).score
-        bounds = [(hypernode, float(scores[self.tree.inside(hypernode)].max())) for hypernode in group]
-        return sorted(bounds, key=lambda pair: (-pair[1], pair[0]))
+        rows = np.array(group, dtype=np.int64)
+        bounds = self.tree.highest_inside(scores)[rows]
+        order = np.lexsort((rows, -bounds))
+        return list(zip(rows[order].tolist(), bounds[order].tolist(), strict=True))
 
     def _dry_run(self, hypernode: int, last: bool) -> _Solution | None:
         """Place all parts inside a HyperNode and take it back. `last`: nothing will do; leave the reasons behind."""

@@ -47,8 +47,8 @@ class CellScore(Protocol):
         """(C,) present scores, weight included; `candidates` (C,) nodes of each cell that could take the pod."""
         ...
 
-    def take(self, cell: int) -> None:
-        """One more pod of the shape is assumed in the cell."""
+    def take(self, cell: int) -> Int | None:
+        """One more pod of the shape is assumed in the cell. The cells whose scores that moves, None for all."""
         ...
 
 

@@ -8,6 +8,7 @@ counting less. `used` of a HyperNode counts promised pods and leaves out evicted
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -76,6 +77,7 @@ class NetworkTopologyAware(Plugin[NetworkTopologyAwareArgs]):
         rows = ((view.space.row(name), weight) for name, weight in weights.items())
         self.weights_ = {row: weight for row, weight in rows if row is not None}
         self.weighings_: dict[tuple[int, ...], Weighing] = {}
+        self.requests_: dict[int, list[int]] = {}
         self.tiers_: TierPacking | None = None
 
     # ---- which HyperNodes ----
@@ -93,11 +95,8 @@ class NetworkTopologyAware(Plugin[NetworkTopologyAwareArgs]):
         found = tree.inside(start)
         if part.allocated == MISSING:
             found = found[self._fits(view, part, found, purpose)]
-        groups: dict[int, list[int]] = {}
-        for row in found.tolist():
-            if tree.tier[row] <= limit:
-                groups.setdefault(tree.tier[row], []).append(row)
-        ordered = [groups[tier] for tier in sorted(groups)]
+        tiers = tree.tiers[found]
+        ordered = [found[tiers == tier].tolist() for tier in sorted({*tiers.tolist()}) if tier <= limit]
         if purpose is Purpose.ALLOCATE:
             return ordered
         return _few(ordered[::-1], self.args.domains)
@@ -121,18 +120,19 @@ class NetworkTopologyAware(Plugin[NetworkTopologyAwareArgs]):
 
     def domain_order(self, view: View, subjob: SubJob, domains: Sequence[int]) -> DomainScores:
         """How full each becomes with all tasks of the part; ties go to where more of its tasks are."""
-        shapes = view.snapshot.tasks.shape[subjob.tasks]
-        request = np.zeros(len(view.space), dtype=np.int64)
-        for row, count in zip(*np.unique(shapes, return_counts=True), strict=True):
-            request += view.shapes[int(row)].request * count
-        weighing = self._weighing(request.tolist())
+        request = self.requests_.get(subjob.number)
+        if request is None:
+            request = self.requests_[subjob.number] = _sum(view, subjob.tasks).tolist()
+        weighing = self._weighing(request)
         rows = np.array(domains, dtype=np.int64)
         use = view.hyperuse
         score = rating(weighing, use.used()[:, rows], use.allocatable()[:, rows])
         tree = view.hypernodes
-        nodes = [node for task in subjob.tasks.tolist() if (node := view.node[task]) != MISSING]
-        by_cell = np.bincount(tree.cell[nodes], minlength=len(tree.holders))
-        there = np.array([int(by_cell[tree.cells[row]].sum()) for row in domains], dtype=np.float64)
+        inside = np.zeros(len(tree.names))
+        for task in subjob.tasks.tolist():
+            if view.node[task] != MISSING:
+                inside[list(tree.holders[int(tree.cell[view.node[task]])])] += 1
+        there = inside[rows]
         scale = 100.0 * self.args.weight
         return DomainScores(score * scale, there / len(subjob.tasks) * scale)
 
@@ -180,13 +180,16 @@ def _least(view: View, part: Parts | SubJob) -> tuple[Int, set[int]]:
         named = np.flatnonzero(jobs.min_resources_named[:, part.job]).tolist()
         return jobs.min_resources[:, part.job], set(named)
     pending = part.tasks[view.status[part.tasks] == Status.PENDING]
+    total = _sum(view, pending)
+    return total, set(np.flatnonzero(total).tolist())
+
+
+def _sum(view: View, tasks: Int) -> Int:
+    """(R,) requests of some tasks together."""
     total = np.zeros(len(view.space), dtype=np.int64)
-    rows: set[int] = set()
-    for row, count in zip(*np.unique(view.snapshot.tasks.shape[pending], return_counts=True), strict=True):
-        shape = view.shapes[int(row)]
-        total += shape.request * count
-        rows.update(shape.nonzero)
-    return total, rows
+    for row, count in Counter(view.snapshot.tasks.shape[tasks].tolist()).items():
+        total += view.shapes[row].request * count
+    return total
 
 
 def _few(groups: Sequence[Sequence[int]], most: int) -> list[list[int]]:

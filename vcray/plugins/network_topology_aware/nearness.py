@@ -52,7 +52,7 @@ class Nearness:
             near = near + np.where(best, self._there[self._leaf] / self._size, 0.0)
         return near * self._scale
 
-    def take(self, cell: int) -> None:
+    def take(self, cell: int) -> Int | None:
         """See `CellScore`."""
         self._count(cell)
         leaf = self._tree.leaf[cell]
@@ -61,3 +61,4 @@ class Nearness:
             if joined != self._running:
                 self._running = joined
                 self._near = self._nearness()
+        return None
