@@ -129,7 +129,8 @@ class _Check:
                 assumed = [self._single(hook, shape, node, copies) for copies in range(len(tasks) + 1)]
                 mark = ledger.checkpoint()
                 for placed, task in enumerate(tasks, start=1):
-                    ledger.place(job, shape, [task], [node])
+                    if ledger.place(job, shape, [task], [node]):
+                        break  # it reserves, and the node has nothing for it now
                     real = self._single(hook, shape, node)
                     if real != assumed[placed]:
                         said = f"says {assumed[placed]!r} with {placed} copies and {real!r} after {placed} placements"
@@ -273,6 +274,7 @@ def permute_nodes(snapshot: Snapshot, order: Int) -> Snapshot:
     nodes = replace(
         table,
         names=tuple(table.names[row] for row in order.tolist()),
+        notes=tuple(table.notes[row] for row in order.tolist()),
         labels=replace(table.labels, column=table.labels.column[:, order]),
         images=images,
         **changed,
