@@ -38,6 +38,8 @@ def command() -> None:
     Examples:
       vcray bench allocate --nodes 10000 --pods 10000 --gang 64 --shapes 20
       vcray bench stuck --nodes 10000 --gangs 1000
+      vcray bench agent --nodes 10000
+      vcray bench hierarchy --nodes 10000 --pods 10000 --queues 50
       vcray bench cluster --nodes 1000 --pods 10000
     """
 
@@ -96,6 +98,32 @@ def stuck(nodes: int, gangs: int, gang: int, shapes: int, only_json: bool) -> No
     _show(lambda: run_stuck(nodes, gangs, gang, shapes), "bench stuck", only_json)
 
 
+@command.command("hierarchy")
+@click.option("--nodes", type=click.IntRange(1), default=1000, show_default=True, help="Nodes, all empty.")
+@click.option("--pods", type=click.IntRange(1), default=1000, show_default=True, help="Pods to place.")
+@click.option("--gang", type=click.IntRange(1), default=8, show_default=True, help="Pods of a gang.")
+@click.option(
+    "--shapes", type=click.IntRange(1), default=20, show_default=True, help="Different kinds of pods."
+)
+@click.option(
+    "--queues", type=click.IntRange(1), default=50, show_default=True, help="Leaf queues, in three levels."
+)
+@click.option("--json", "only_json", is_flag=True, help="Print the JSON line only.")
+def hierarchy(nodes: int, pods: int, gang: int, shapes: int, queues: int, only_json: bool) -> None:
+    """Measure what a tree of queues costs, against the same queues side by side.
+
+    Processor time of a decision with hierarchical capacity, of one with proportion over the leaf queues alone, and the first
+    over the second. The last line is one JSON object.
+
+    \b
+    Example:
+      vcray bench hierarchy --nodes 10000 --pods 10000 --queues 50
+    """
+    from vcray.bench.hierarchy import run_hierarchy
+
+    _show(lambda: run_hierarchy(nodes, pods, gang, shapes, queues), "bench hierarchy", only_json)
+
+
 @command.command("cluster")
 @click.option("--nodes", type=click.IntRange(1), default=1000, show_default=True, help="Simulated nodes.")
 @click.option("--pods", type=click.IntRange(1), default=5000, show_default=True, help="Pods to run.")
@@ -133,3 +161,28 @@ def cluster(nodes: int, pods: int, watchers: int, jobs: int, gang: int, only_jso
         ]
         print_table(["step", "count", "seconds", "a second", "CPU seconds", "MiB"], rows, sys.stdout)
     click.echo(json.dumps({"nodes": nodes, "pods": pods, "steps": [asdict(step) for step in steps]}))
+
+
+@command.command("agent")
+@click.option("--nodes", type=click.IntRange(1), default=1000, show_default=True, help="Nodes.")
+@click.option("--running", type=click.IntRange(0), default=1000, show_default=True, help="Pods that run.")
+@click.option(
+    "--pods", type=click.IntRange(1), default=200, show_default=True, help="Single pods, one by one."
+)
+@click.option(
+    "--shapes", type=click.IntRange(1), default=5, show_default=True, help="Different kinds of pods."
+)
+@click.option("--json", "only_json", is_flag=True, help="Print the JSON line only.")
+def agent(nodes: int, running: int, pods: int, shapes: int, only_json: bool) -> None:
+    """Measure single pods at the agent's fast path, from the watch event to the decision.
+
+    Milliseconds of wall time a pod: the event becomes a row, the cache takes it in, a turn decides. The last line is one
+    JSON object.
+
+    \b
+    Example:
+      vcray bench agent --nodes 10000 --running 10000
+    """
+    from vcray.bench.agent import run_agent
+
+    _show(lambda: run_agent(nodes, running, pods, shapes), "bench agent", only_json)
