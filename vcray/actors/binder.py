@@ -78,6 +78,7 @@ class Binder:
             if outcome.result == "refused"
         }
         await self._writer.write(decisions, refused)
+        await self._writer.shards(message.shards)
         return Executed(
             decisions.generation,
             tuple(outcome for each in outcomes for outcome in each),

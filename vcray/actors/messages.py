@@ -15,6 +15,7 @@ from vcray.cache.delta import Delta
 from vcray.cache.delta import pack as pack_delta
 from vcray.cache.delta import unpack as unpack_delta
 from vcray.core.decisions import Decisions
+from vcray.core.nodeshards import NodeShard
 from vcray.core.usage import UsageTable
 
 VERSION = 1
@@ -132,6 +133,7 @@ class Execute(Frame, frozen=True, tag=True):
     decisions: Decisions
     limits: tuple[GangLimits, ...] = ()
     created: dict[str, int] = {}
+    shards: tuple[NodeShard, ...] = ()
     later: bool = False
     last: bool = False
 

@@ -8,15 +8,16 @@ a queue's `status.allocated` is server-side applied under a field manager of its
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeVar
 
 from vcray.actors.runtime import Time
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.podresources import resource_list
-from vcray.api.resources import PODGROUPS, PODS, QUEUES, Resource
+from vcray.api.resources import NODESHARDS, PODGROUPS, PODS, QUEUES, Resource
 from vcray.clock import rfc3339
 from vcray.core.decisions import Bind, Decisions, Event, Evict, GroupUpdate, PodCondition, QueueUpdate
+from vcray.core.nodeshards import NodeShard
 from vcray.core.tables import PHASE_NAMES
 from vcray.errors import VcrayError
 from vcray.kube.client import KubeClient, PatchType
@@ -52,6 +53,10 @@ class StatusWriter:
         work += [self._fenced(self._event, event) for event in decisions.events]
         work += [self._fenced(self._queue, update) for update in decisions.queues]
         await asyncio.gather(*work)
+
+    async def shards(self, shards: Iterable[NodeShard]) -> None:
+        """The statuses of NodeShards."""
+        await asyncio.gather(*(self._fenced(self._shard, shard) for shard in shards))
 
     async def assigned(self, bind: Bind) -> None:
         """The event of a binding that was done."""
@@ -137,6 +142,16 @@ class StatusWriter:
             allocated.setdefault(name, "0")
         body: JsonObject = {"metadata": {"name": update.queue}, "status": {"allocated": allocated}}
         await self._client.apply(QUEUES, body, force=True, subresource="status", field_manager=QUEUE_MANAGER)
+
+    async def _shard(self, shard: NodeShard) -> None:
+        status: JsonObject = {
+            "nodesInUse": list(shard.in_use),
+            "nodesToAdd": list(shard.to_add),
+            "nodesToRemove": list(shard.to_remove),
+            "lastUpdateTime": rfc3339(self._time.now()),
+        }
+        patch: JsonObject = {"status": status}
+        await self._client.patch(NODESHARDS, None, shard.name, patch, subresource="status")
 
     async def _fenced(self, write: Callable[[T], Awaitable[None]], what: T) -> None:
         """Write once there is a slot; a stop before that leaves no coroutine behind that nobody awaits."""
