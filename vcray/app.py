@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vcray.actors.conf_source import ConfSource, Herald, find_source, follower_of
-from vcray.actors.coordinator import policy_from
 from vcray.actors.deployment import ADMISSION, CONTROLLERS, COORDINATOR, SCHEDULER, components, plan
 from vcray.actors.fleet import Connection, Fleet, Processes
 from vcray.actors.local_runtime import ActiveTransport, Activity, LocalRuntime
 from vcray.actors.messages import Accepted, Reconfigure, Round, RoundDone
 from vcray.actors.metrics_server import MetricsServer
 from vcray.actors.parts import Facts, Place, build, facts_of
+from vcray.actors.policies import policy_from
 from vcray.actors.readiness import registered_within
 from vcray.actors.runtime import Handle, Time
 from vcray.actors.supervisor import Supervisor
@@ -69,7 +69,7 @@ class _Plane:
         self.metrics = Metrics()
         self._facts = facts
         self._transport = transport
-        self._registry = discover()
+        self._registry = discover(folder=facts.settings.plugins_dir)
         self.policy = policy_from(facts.scheduler_conf, self._registry)
         for problem in self.policy.problems:
             self.metrics.config_problems.labels(code=problem.code).inc()
@@ -385,6 +385,5 @@ class _Service:
         herald = Herald(plane.metrics, plane.tell)
         follower = follower_of(self._source, plane.reconfigure, herald)
         await herald.told(self._source.about)(True, tuple(map(str, plane.policy.problems)))
-        run = self._source.follow(self._client, follower, plane.time)
-        if run is not None:
-            work.append(asyncio.create_task(run(), name="configuration"))
+        following = self._source.follow(self._client, follower, plane.time)
+        work += [asyncio.create_task(follow(), name="configuration") for follow in following]

@@ -1,8 +1,9 @@
-"""Finds extensions by walking packages and entry points: one new file adds a plugin or an action, no list to edit.
+"""Finds extensions by walking packages, entry points and a user's folder: one new file adds a plugin or an action, no list to
+edit.
 
 The module's name is the name in the configuration, with - for _. A module holds exactly one public extension class; modules
 that start with an underscore are private helpers. Third parties use the entry-point groups `vcray.plugins` and
-`vcray.actions`; a name that is taken is an error. Only what a configuration names is imported.
+`vcray.actions`, or a folder of files; a name that is taken is an error. Only what a configuration names is imported.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import pkgutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
 
+from vcray.config import userfiles
 from vcray.config.language import unknown_name
 from vcray.errors import ConfigError, Problem
 
@@ -26,19 +30,22 @@ is below the kernel."""
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """Where an extension was found: `module`, and `attribute` when an entry point names the class."""
+    """Where an extension was found: `module`, and `attribute` when an entry point names the class; or a file of a user's."""
 
     name: str
     module: str
     attribute: str = ""
     distribution: str = ""
+    path: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """All extensions by group and name, found once."""
+    """All extensions by group and name. `folder`: where a user's own are; `stamp` changes with what is in it."""
 
     groups: Mapping[str, Mapping[str, Extension]] = field(default_factory=dict)
+    folder: Path | None = None
+    stamp: str = ""
 
     def names(self, group: str) -> tuple[str, ...]:
         """Known names of a group, sorted."""
@@ -50,34 +57,61 @@ class Registry:
         if found is None:
             code, kind = ("VC0107", "plugin") if group == PLUGINS else ("VC0105", "action")
             raise ConfigError(Problem(code, "", unknown_name(kind, name, self.names(group))))
+        if found.path is not None:
+            return _named(class_of(userfiles.load(found.path), group, str(found.path)), name)
         module = importlib.import_module(found.module)
-        base = _base(group)
-        if found.attribute:
-            chosen = getattr(module, found.attribute, None)
-            classes = [chosen] if isinstance(chosen, type) and issubclass(chosen, base) else []
-        else:
-            classes = [
-                value
-                for attribute, value in vars(module).items()
-                if inspect.isclass(value)
-                and not attribute.startswith("_")
-                and value.__module__ == module.__name__
-                and issubclass(value, base)
-            ]
-        if len(classes) != 1:
-            what = f"must hold exactly one public {base.__name__} class, holds {len(classes)}"
-            raise ConfigError(Problem("VC0110", found.module, what))
-        return classes[0]
+        if not found.attribute:
+            return class_of(module, group)
+        chosen = getattr(module, found.attribute, None)
+        if isinstance(chosen, type) and issubclass(chosen, base_of(group)):
+            return chosen
+        what = f"'{found.attribute}' is no {base_of(group).__name__} class"
+        raise ConfigError(Problem("VC0110", found.module, what))
+
+    def refreshed(self) -> Registry:
+        """As it is found now: the user's folder may have changed. ConfigError as `discover`."""
+        if self.folder is None:
+            return self
+        own = {
+            group: {name: each for name, each in found.items() if each.path is None}
+            for group, found in self.groups.items()
+        }
+        return _with_folder(own, self.folder)
 
 
-def _base(group: str) -> type:
+def base_of(group: str) -> type:
+    """The base class of a group's extensions."""
     module, name = BASES[group]
     base: type = getattr(importlib.import_module(module), name)
     return base
 
 
-def discover(found: Iterable[EntryPoint] | None = None) -> Registry:
-    """Walk the built-in packages, then the entry points (`found` in place of the installed ones, for tests)."""
+def class_of(module: ModuleType, group: str, where: str = "") -> type:
+    """The one public extension class of a module. ConfigError VC0110 when there is not exactly one."""
+    base = base_of(group)
+    classes = [
+        value
+        for attribute, value in vars(module).items()
+        if inspect.isclass(value)
+        and not attribute.startswith("_")
+        and (value.__module__ == module.__name__ or value.__module__.startswith(f"{module.__name__}."))
+        and issubclass(value, base)
+    ]
+    if len(classes) != 1:
+        what = f"must hold exactly one public {base.__name__} class, holds {len(classes)}"
+        raise ConfigError(Problem("VC0110", where or module.__name__, what))
+    return classes[0]
+
+
+def _named(extension: type, name: str) -> type:
+    """A class of a package may stand in any of its modules: it goes by the name of the package."""
+    extension.name = name  # type: ignore[attr-defined]
+    return extension
+
+
+def discover(found: Iterable[EntryPoint] | None = None, folder: Path | None = None) -> Registry:
+    """Walk the built-in packages, then the entry points (`found` in place of the installed ones, for tests), then a user's
+    folder. ConfigError when a name is taken, or the folder cannot be read."""
     groups: dict[str, dict[str, Extension]] = {group: _built_in(group) for group in BASES}
     points = list(found) if found is not None else [p for g in BASES for p in entry_points(group=g)]
     for point in sorted(points, key=lambda p: (p.group, p.name, p.value)):
@@ -89,7 +123,21 @@ def discover(found: Iterable[EntryPoint] | None = None) -> Registry:
             raise ConfigError(Problem("VC0110", point.group, what))
         distribution = point.dist.name if point.dist is not None else ""
         groups[point.group][point.name] = Extension(point.name, point.module, point.attr, distribution)
-    return Registry(groups)
+    return Registry(groups) if folder is None else _with_folder(groups, folder)
+
+
+def _with_folder(groups: Mapping[str, Mapping[str, Extension]], folder: Path) -> Registry:
+    """With a user's files: whether one holds a plugin or an action shows when it is imported, so it is in both groups."""
+    files = userfiles.found_in(folder)
+    for name, path in files.items():
+        taken = next((group[name] for group in groups.values() if name in group), None)
+        if taken is not None:
+            what = f"'{name}' is the name of {taken.module} already; rename the file"
+            raise ConfigError(Problem("VC0110", str(path), what))
+    own = {name: Extension(name, userfiles.PREFIX + path.stem, path=path) for name, path in files.items()}
+    return Registry(
+        {group: {**found, **own} for group, found in groups.items()}, folder, userfiles.digest(folder)
+    )
 
 
 def _built_in(group: str) -> dict[str, Extension]:

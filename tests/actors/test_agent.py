@@ -9,8 +9,9 @@ import pytest
 
 from tests.builders import node, pod, podgroup, queue
 from vcray.actors.agent import AgentPath, waits_for_agent_alone
-from vcray.actors.coordinator import Coordinator, policy_from
+from vcray.actors.coordinator import Coordinator
 from vcray.actors.messages import Changed, Execute, Executed, Outcome, Parcel, Synced
+from vcray.actors.policies import policy_from
 from vcray.actors.timekeeping import VirtualTime
 from vcray.cache.cluster import ClusterCache
 from vcray.cache.keeps import Keeps

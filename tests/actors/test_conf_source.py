@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.harness.base import Server
-from vcray.actors.conf_file import KEY, PERIOD_S, ConfFile, ConfMap, Follower, read, read_map
+from vcray.actors.conf_file import KEY, PERIOD_S, ConfFile, ConfMap, Follower, PluginFolder, read, read_map
 from vcray.actors.conf_source import Herald, find_source
 from vcray.actors.messages import Accepted
 from vcray.actors.timekeeping import VirtualTime
@@ -115,6 +115,19 @@ async def test_the_swap_of_a_mounted_configmap_is_seen(tmp_path: Path, ear: Ear)
 
     assert ear.sent == ["second"]
     assert PERIOD_S <= WITHIN_S / 2
+
+
+async def test_a_change_of_a_users_plugin_brings_the_text_in_again(tmp_path: Path, ear: Ear) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("a = 1")
+    folder = PluginFolder(tmp_path, ear.follower("first"), VirtualTime())
+
+    await folder.look()
+    path.write_text("a = 2")
+    await folder.look()
+    await folder.look()
+
+    assert ear.sent == ["first"]
 
 
 def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:

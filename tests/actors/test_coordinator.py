@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 
 from tests.builders import gang, node, pod, queue
-from vcray.actors.coordinator import Coordinator, policy_from
+from vcray.actors.coordinator import Coordinator
 from vcray.actors.messages import (
     Accepted,
     Changed,
@@ -23,6 +23,7 @@ from vcray.actors.messages import (
     RoundDone,
     Synced,
 )
+from vcray.actors.policies import policy_from
 from vcray.actors.runtime import Statistics
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api.meta import JsonObject

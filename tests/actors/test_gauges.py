@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from tests.builders import node, pod, podgroup, queue
-from vcray.actors.coordinator import policy_from
 from vcray.actors.gauges import RoundGauges
+from vcray.actors.policies import policy_from
 from vcray.cache.cluster import ClusterCache
 from vcray.cache.store import Event
 from vcray.core.meter import UNLIMITED, Meter, QueueFigures

@@ -8,7 +8,7 @@ import pytest
 
 from tests.oracle.comparison import policy_of
 from tests.properties.test_decisions import FIRST, round_of
-from vcray.actors.coordinator import policy_from
+from vcray.actors.policies import policy_from
 from vcray.actors.scoring import Decider, Owners
 from vcray.cache.cluster import snapshot_of
 from vcray.cache.shard import pool_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from vcray.actors.coordinator import policy_from
+from vcray.actors.policies import policy_from
 from vcray.api.meta import JsonObject
 from vcray.cache.cluster import snapshot_of
 from vcray.config.scheduler import HELM_CONF

@@ -15,6 +15,7 @@ from vcray.actors.runtime import Time
 from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import CONFIGMAPS
+from vcray.config.userfiles import digest
 from vcray.errors import ConfigError, Problem
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import NotFound
@@ -147,3 +148,26 @@ class ConfMap:
                     await self._follower.lose(str(error))
                 else:
                     await self._follower.take(text)
+
+
+class PluginFolder:
+    """Looks at a folder of users' plugins once a period: a change in it brings the configuration in once more."""
+
+    def __init__(self, folder: Path, follower: Follower, time: Time) -> None:
+        self._folder = folder
+        self._follower = follower
+        self._time = time
+        self._seen = digest(folder)
+
+    async def run(self) -> None:
+        """Follow the folder, for ever."""
+        while True:
+            await self._time.sleep(PERIOD_S)
+            await self.look()
+
+    async def look(self) -> None:
+        """Send the text again if something changed since the last look."""
+        now = digest(self._folder)
+        if now != self._seen:
+            self._seen = now
+            await self._follower.again()

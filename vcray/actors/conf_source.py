@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from vcray.actors.conf_file import ConfFile, ConfMap, Follower, Reconfigure, read, read_map
+from vcray.actors.conf_file import ConfFile, ConfMap, Follower, PluginFolder, Reconfigure, read, read_map
 from vcray.actors.runtime import Time
 from vcray.api.resources import CONFIGMAPS, QUEUES
 from vcray.config.scheduler import DEFAULT_CONF
@@ -18,6 +19,8 @@ from vcray.metrics import Metrics
 
 log = get_logger("config")
 
+Following: TypeAlias = Callable[[], Coroutine[object, object, None]]
+
 
 @dataclass(frozen=True, slots=True)
 class ConfSource:
@@ -27,15 +30,16 @@ class ConfSource:
     about: Involved
     settings: Settings
 
-    def follow(
-        self, client: KubeClient, follower: Follower, time: Time
-    ) -> Callable[[], Coroutine[object, object, None]] | None:
-        """What sends each new text to the follower, for ever; None for the default, which never changes."""
-        if self.settings.scheduler_conf is not None:
-            return ConfFile(self.settings.scheduler_conf, follower, time).run
-        if self.settings.scheduler_conf_configmap is not None:
-            return ConfMap(client, *_map_of(self.settings), follower).run
-        return None
+    def follow(self, client: KubeClient, follower: Follower, time: Time) -> list[Following]:
+        """What looks for changes, for ever: of the text, unless it is the default's, and of users' plugins."""
+        settings, found = self.settings, []
+        if settings.scheduler_conf is not None:
+            found.append(ConfFile(settings.scheduler_conf, follower, time).run)
+        if settings.scheduler_conf_configmap is not None:
+            found.append(ConfMap(client, *_map_of(settings), follower).run)
+        if settings.plugins_dir is not None:
+            found.append(PluginFolder(settings.plugins_dir, follower, time).run)
+        return found
 
 
 async def find_source(settings: Settings, client: KubeClient) -> ConfSource:

@@ -39,6 +39,7 @@ from vcray.actors.policies import Policies
 from vcray.actors.refusals import Refusals
 from vcray.actors.runtime import Handle, Time
 from vcray.actors.scoring import Decider
+from vcray.actors.shardstatus import ShardStatus
 from vcray.actors.unready import Unready
 from vcray.cache.delta import Delta, Field
 from vcray.cache.merge import Merge
@@ -46,6 +47,7 @@ from vcray.core.decisions import Decisions
 from vcray.core.meter import Meter
 from vcray.core.policy import Policy
 from vcray.core.session import Carry
+from vcray.core.shardrules import Mode
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import MISSING, Status
 from vcray.errors import ConfigError
@@ -79,9 +81,11 @@ class Coordinator:
         told_of_conf: Callable[[str], None] = lambda _: None,
         agent: tuple[AgentPath, Handle] | None = None,
         budget_s: float = 0.0,
+        shard: tuple[str, Mode] = ("", "none"),
+        shard_names: tuple[str, ...] = (),
     ) -> None:
         self._merge = merge
-        self._policies = Policies(registry, metrics, budget_s)
+        self._policies = Policies(registry, metrics, budget_s, shard)
         self._policy = self._policies.fenced(policy)
         self._conf = conf
         self._told_of_conf = told_of_conf  # hears the text of each configuration put in force
@@ -101,6 +105,7 @@ class Coordinator:
         self._look_at: float | None = None
         self._moments = Moments(time.now())
         self._gauges = RoundGauges(metrics)
+        self._shard_status = ShardStatus(shard_names)
         self._suspects: set[str] | None = None  # None: look at every gang, as after a start
         self._refusals = Refusals()
         self._unready = Unready()
@@ -203,7 +208,7 @@ class Coordinator:
         for waiting in self._unready.orders(self._merge.generation, self._time.now(), all_of_them=True):
             await self._execute(waiting)
         order = await self._decide(await self._recover())
-        if _something(order.decisions):
+        if _something(order):
             await self._execute(order)
         told = replace(order.decisions, commits=(*singles, *order.decisions.commits))
         return RoundDone(told.generation, told)
@@ -234,7 +239,7 @@ class Coordinator:
         self._moments.note(decisions, snapshot.now)
         for moment in (self._novelty.due, decisions.wakes_at):
             self._look_again_by(moment)
-        return Execute(kept, _limits(snapshot, decisions), meter.bound)
+        return Execute(kept, _limits(snapshot, decisions), meter.bound, self._shard_status.due(snapshot))
 
     def _look_again_by(self, moment: float | None) -> None:
         """See to a round at that moment: for complaints that were too young to be told, for what time alone changes."""
@@ -255,7 +260,7 @@ class Coordinator:
         return self._moments.complete(self._merge.snapshot(now, self._seed))
 
     def _write(self, order: Execute) -> None:
-        if _something(order.decisions):
+        if _something(order):
             self._in_background(self._execute(order), f"writes of {order.decisions.generation}")
 
     def _in_background(self, work: Coroutine[object, object, None], name: str) -> None:
@@ -376,8 +381,9 @@ def _without(decisions: Decisions, left: frozenset[str]) -> Decisions:
     )
 
 
-def _something(decisions: Decisions) -> bool:
-    return decisions != Decisions(decisions.generation, pipelined=decisions.pipelined)
+def _something(order: Execute) -> bool:
+    decisions = order.decisions
+    return bool(order.shards) or decisions != Decisions(decisions.generation, pipelined=decisions.pipelined)
 
 
 def _limits(snapshot: Snapshot, decisions: Decisions) -> tuple[GangLimits, ...]:

@@ -245,11 +245,17 @@ class Host:
         """Answer one request to the scorer of a pool (`vcray.core.pools`). Raises `Lost`."""
         self._door(stamp, part)
         if part not in self._scorers:
-            from vcray.actors.coordinator import policy_from
+            from vcray.actors.policies import policy_from
+            from vcray.core.shardrules import with_shard
             from vcray.registry import discover
 
-            registry = discover()
-            self._scorers[part] = PoolScorer(lambda text: policy_from(text, registry))
+            assert self._opening is not None
+            registry = discover(folder=self._opening.facts.settings.plugins_dir)
+            settings = self._opening.facts.settings
+            shard = (settings.scheduler_sharding_name, settings.scheduler_sharding_mode)
+            self._scorers[part] = PoolScorer(
+                lambda text: with_shard(policy_from(text, registry.refreshed()), *shard)
+            )
         return self._scorers[part].serve(request, snapshot)
 
     def look(self) -> Look:

@@ -33,6 +33,7 @@ from vcray.api.resources import (
     HYPERNODES,
     NAMESPACES,
     NODES,
+    NODESHARDS,
     NUMATOPOLOGIES,
     PERSISTENTVOLUMECLAIMS,
     PERSISTENTVOLUMES,
@@ -100,7 +101,8 @@ OPTIONAL_GROUPS: Final = ("resource.k8s.io", "topology.volcano.sh", "nodeinfo.vo
 def read_by_scheduler(settings: Settings) -> tuple[Resource, ...]:
     """What the scheduler watches."""
     left = () if settings.priority_class else (PRIORITYCLASSES,)
-    return (PODS, NODES, *(resource for resource in CLUSTER_RESOURCES if resource not in left))
+    shards = () if settings.scheduler_sharding_mode == "none" else (NODESHARDS,)
+    return (PODS, NODES, *(resource for resource in CLUSTER_RESOURCES if resource not in left), *shards)
 
 
 MAILBOX: Final = 4096
@@ -182,17 +184,24 @@ async def _coordinator(place: Place, part: str) -> None:
     from vcray.actors.shards import sources
     from vcray.cache.merge import Merge
     from vcray.core.pools import LocalScorers
+    from vcray.core.shardrules import with_shard
 
     settings, manual = place.facts.settings, place.facts.manual
     resources = read_by_scheduler(settings)
     registry = place.registry or discover(folder=settings.plugins_dir)
     policy = policy_from(place.facts.scheduler_conf, registry)
 
+    mode = settings.scheduler_sharding_mode
+    shard = (settings.scheduler_sharding_name, mode)
+    names = (shard[0], settings.agent_sharding_name) if settings.agent_scheduler_names else (shard[0],)
+
     pools: Scorers | None = None
     blocking = False
     if settings.layout == "huge":
         if place.scorers is None:
-            pools = LocalScorers(settings.pools, lambda text: policy_from(text, registry.refreshed()))
+            pools = LocalScorers(
+                settings.pools, lambda text: with_shard(policy_from(text, registry.refreshed()), *shard)
+            )
         else:
             pools, blocking = place.scorers([pool(index) for index in range(settings.pools)]), True
     decider = Decider(settings.scorers, pools, settings.fan_out_nodes, blocking, place.metrics.fanned_out.inc)
@@ -215,6 +224,8 @@ async def _coordinator(place: Place, part: str) -> None:
             told_of_conf=measures.follow,
             agent=_agent(place, registry),
             budget_s=settings.plugin_budget_ms / 1000,
+            shard=shard,
+            shard_names=() if mode == "none" else names,
         )
 
     measures = NodeMetrics(place.transport, lambda: place.runtime.handle(part), place.time, place.metrics)
@@ -227,11 +238,16 @@ def _agent(place: Place, registry: Registry) -> tuple[AgentPath, Handle] | None:
     """The agent's fast path with its binder, unless it is switched off."""
     from vcray.actors.agent import AgentPath
     from vcray.actors.policies import policy_from
+    from vcray.core.shardrules import with_shard
 
     settings = place.facts.settings
     if not settings.agent_scheduler_names:
         return None
-    policy = policy_from(place.facts.agent_conf, registry)
+    policy = with_shard(
+        policy_from(place.facts.agent_conf, registry),
+        settings.agent_sharding_name,
+        settings.scheduler_sharding_mode,
+    )
     backfill = policy_from('actions: "backfill"', registry)
     return AgentPath(policy, backfill, place.metrics, settings.seed), place.reach(AGENT_BINDER)
 

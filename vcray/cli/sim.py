@@ -117,7 +117,7 @@ def _expanded(files: Sequence[Path]) -> list[Path]:
 
 def _check_configurations(scenarios: Sequence[tuple[Path, Scenario]]) -> None:
     """Refuse configurations that cannot be used before anything runs; say on standard error what of others is skipped."""
-    from vcray.actors.coordinator import policy_from
+    from vcray.actors.policies import policy_from
     from vcray.errors import ConfigError, InputError, Problem
     from vcray.registry import discover
 

@@ -36,14 +36,15 @@ def close(view: View, chains: Chains, ledger: Ledger, record: Record) -> Decisio
         pipelined=_pipelined(view, ledger),
         groups=groups,
         waiting=waiting,
-        events=tuple(sorted([*record.events, *group_events], key=_event_order)),
+        events=tuple(sorted([*record.events, *group_events], key=event_order)),
         queues=_queues(view),
         wakes_at=chains.wakes_at(view),
         ran=chains.ran(view),
     )
 
 
-def _event_order(event: Event) -> tuple[str, str, str, str, str]:
+def event_order(event: Event) -> tuple[str, str, str, str, str]:
+    """How the events of a round are sorted."""
     return event.kind, event.name, event.reason, event.message, event.uid
 
 

@@ -121,11 +121,21 @@ class QueueUpdate:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A hook of a user's plugin (`run`: an action, `*`: all of a plugin) that this round was decided without, and why."""
+
+    plugin: str
+    hook: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Decisions:
     """The outcome of a round. `pipelined`: (task, node) promised on what is being freed, for views and tests.
 
     `wakes_at`: when (seconds) time alone may change a decision, so that a round is worth its while; None for never.
-    `ran`: periodic work that ran in this round (`vcray.core.timing`)."""
+    `ran`: periodic work that ran in this round (`vcray.core.timing`). `left_out`: hooks of users' that failed; leaving them out
+    of the policy gives these decisions again."""
 
     generation: int
     commits: tuple[Commit, ...] = ()
@@ -135,6 +145,7 @@ class Decisions:
     waiting: tuple[Waiting, ...] = ()
     events: tuple[Event, ...] = ()
     queues: tuple[QueueUpdate, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def conditions(self) -> tuple[PodCondition, ...]:

@@ -86,6 +86,10 @@ class Meter:
         self.short: tuple[tuple[str, int], ...] = ()
         """(job, pods that it lacks to its minimum) of all jobs with pods; 0 when it has enough."""
 
+    def restart(self) -> None:
+        """Forget all: the session was begun anew."""
+        self.__dict__.update(Meter(self.clock if self.collects else None).__dict__)
+
 
 def _still() -> float:
     return 0.0

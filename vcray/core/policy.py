@@ -17,7 +17,7 @@ from vcray.config.scheduler import PluginConfig, SchedulerConfig
 from vcray.core.action import Action
 from vcray.core.arrays import Bool, Int
 from vcray.core.combine import COMBINE as COMBINE
-from vcray.core.fence import Fence, fenced
+from vcray.core.fence import NO_LIMIT, Fence, fenced
 from vcray.core.hooks import (
     Answer,
     Charges,
@@ -77,7 +77,7 @@ class Policy:
     actions: tuple[Action, ...]
     tiers: tuple[tuple[Recipe, ...], ...]
     problems: tuple[Problem, ...] = ()
-    fence: Fence = Fence()
+    fence: Fence = NO_LIMIT
 
     def open(self, view: View, meter: Meter | None = None) -> Chains:
         """Fresh plugins, opened in policy order; `meter` hears how long each took."""

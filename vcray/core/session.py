@@ -6,18 +6,20 @@ A session opens plugins on a view, runs the configured actions, lets plugins clo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from vcray.core.carry import Carry
 from vcray.core.charges import charged
-from vcray.core.closing import close
-from vcray.core.decisions import Decisions
+from vcray.core.closing import close, event_order
+from vcray.core.decisions import Decisions, Event, LeftOut
+from vcray.core.fence import EVERYTHING, HookFailed, is_built_in, users_of, without, without_users
 from vcray.core.ledger import Ledger
 from vcray.core.meter import Meter, collect
 from vcray.core.openview import open_view
 from vcray.core.place import Placer
 from vcray.core.policy import Chains, Policy
 from vcray.core.pools import Pools
+from vcray.core.queuetree import ROOT
 from vcray.core.record import Record
 from vcray.core.reserve import Reservations
 from vcray.core.snapshot import Snapshot
@@ -73,8 +75,50 @@ def decide(
     """One scheduling round: the same snapshot and policy give the same bytes.
 
     carry: caches of earlier rounds, updated; None for none. scorers: how many share the scoring, pools: scorers elsewhere
-    that do (fresh for each session); neither ever shows. meter: takes down durations and figures of the round."""
-    return run(open_session(snapshot, policy, carry=carry, scorers=scorers, pools=pools, meter=meter))
+    that do (fresh for each session); neither ever shows. meter: takes down durations and figures of the round.
+    A hook of a user's that fails is left out: the round is decided anew without it (`vcray.core.fence`)."""
+    left: list[LeftOut] = []
+    while True:
+        try:
+            session = open_session(snapshot, policy, carry=carry, scorers=scorers, pools=pools, meter=meter)
+            decisions = run(session)
+        except HookFailed as failed:
+            left.append(LeftOut(failed.plugin, failed.hook, failed.why))
+            policy = without(policy, failed.plugin, failed.hook)
+        except Exception as error:
+            users = users_of(policy)
+            if not users:
+                raise
+            why = f"the round failed with them: {type(error).__name__}: {error}"
+            left += [LeftOut(name, EVERYTHING, why) for name in dict.fromkeys(users)]
+            policy = without_users(policy)
+        else:
+            return decisions if not left else _telling(decisions, snapshot, left)
+        carry, pools = None, None
+        if meter is not None:
+            meter.restart()
+
+
+def _telling(decisions: Decisions, snapshot: Snapshot, left: list[LeftOut]) -> Decisions:
+    """The decisions with what they were made without, and a word about it on the root queue."""
+    queues = snapshot.queues
+    events = [
+        Event(
+            "Queue",
+            ROOT,
+            queues.uids[queues.names.index(ROOT)],
+            "Warning",
+            "PluginFailed",
+            f"VC0118 plugin {each.plugin}, {each.hook}: {each.why}; it is left out of this round",
+        )
+        for each in left
+        if ROOT in queues.names
+    ]
+    return replace(
+        decisions,
+        left_out=tuple(left),
+        events=tuple(sorted([*decisions.events, *events], key=event_order)),
+    )
 
 
 def run(session: Session) -> Decisions:
@@ -82,7 +126,14 @@ def run(session: Session) -> Decisions:
     meter = session.meter
     for action in session.policy.actions:
         started = meter.clock()
-        action.run(session)
+        try:
+            action.run(session)
+        except HookFailed:
+            raise
+        except Exception as error:
+            if is_built_in(type(action)):
+                raise
+            raise HookFailed(action.name, "run", f"{type(error).__name__}: {error}") from error
         meter.acted.append((action.name, meter.clock() - started))
     decisions = close(session.view, session.chains, session.ledger, session.record)
     if meter.collects:

@@ -1,0 +1,140 @@
+"""Users' plugins in a running coordinator: an edit takes effect, a bad one is refused, a hook that hangs is interrupted."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.core.world import Job, Node, Queue, equal_pods, snapshot
+from vcray.actors.policies import Policies
+from vcray.actors.watchdog import Watchdog
+from vcray.core.decisions import LeftOut
+from vcray.core.fence import Overrun
+from vcray.core.session import decide
+from vcray.errors import ConfigError
+from vcray.metrics import Metrics
+from vcray.registry import discover
+
+CONF = "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: mine}]}]"
+PLUGIN = """\
+from vcray.core.plugin import Args, Plugin
+
+class Mine(Plugin[Args]):
+    def node_score(self, view, rows, shape):
+        CODE
+"""
+WORLD = snapshot(
+    [Node("n1"), Node("n2")], [Job("j", equal_pods("p", 2, cpu=1))], [Queue("default"), Queue("root")]
+)
+
+
+class Folder:
+    """A folder with one plugin, and the policies that are read with it."""
+
+    def __init__(self, path: Path, code: str, budget_s: float = 0.0) -> None:
+        self.path = path
+        self.write(code)
+        self.metrics = Metrics()
+        self.policies = Policies(discover([], path), self.metrics, budget_s)
+
+    def write(self, code: str) -> None:
+        (self.path / "mine.py").write_text(PLUGIN.replace("CODE", code))
+
+    def count(self, hook: str) -> float:
+        labels = {"plugin": "mine", "hook": hook}
+        return self.metrics.registry.get_sample_value("vcray_plugin_failures_total", labels) or 0
+
+
+def test_an_edit_is_in_the_next_policy_and_a_bad_one_refuses_it(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "return 1 / 0")
+
+    first, first_text = folder.policies.read(CONF)
+    folder.write("return 1.0")
+    second, second_text = folder.policies.read(CONF)
+    folder.write("return (")
+    with pytest.raises(ConfigError, match=r"VC0110 .*mine.py:5: cannot be imported: not Python"):
+        folder.policies.read(CONF)
+
+    assert [len(decide(WORLD, each).left_out) for each in (first, second)] == [1, 0]
+    assert first_text != second_text
+    assert first_text.startswith(CONF)
+    assert decide(WORLD, second).left_out == ()
+
+
+def test_what_is_left_out_is_counted_each_round_and_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = Folder(tmp_path, "return 1 / 0")
+    policy, _ = folder.policies.read(CONF)
+
+    with caplog.at_level("WARNING", "vcray"):
+        for _ in range(3):
+            folder.policies.note(decide(WORLD, policy).left_out)
+        folder.policies.note(())
+        folder.policies.note((LeftOut("mine", "node_score", "again"),))
+
+    assert folder.count("node_score") == 4
+    assert len([each for each in caplog.records if "left out" in each.getMessage()]) == 2
+
+
+def test_a_hook_that_hangs_is_interrupted_and_left_out(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "while True: pass", budget_s=0.05)
+    policy, _ = folder.policies.read(CONF)
+
+    started = time.monotonic()
+    decisions = decide(WORLD, policy)
+
+    assert time.monotonic() - started < 5
+    assert decisions.left_out == (
+        LeftOut("mine", "node_score", "took more than the 50 ms that a plugin has in a round"),
+    )
+    assert len(decisions.commits) == 1
+    assert decisions.commits == decide(WORLD, replace(policy, tiers=(policy.tiers[0][:1],))).commits
+
+
+def test_a_hook_that_swallows_the_interruption_is_left_out_all_the_same(tmp_path: Path) -> None:
+    code = """n = 0
+        while n < 2:
+            try:
+                while True: pass
+            except BaseException:
+                n = 2
+        return 1.0"""
+    folder = Folder(tmp_path, code, budget_s=0.05)
+
+    decisions = decide(WORLD, folder.policies.read(CONF)[0])
+
+    assert [each.hook for each in decisions.left_out] == ["node_score"]
+
+
+def test_a_policy_without_plugins_of_users_has_no_fence(tmp_path: Path) -> None:
+    policies = Policies(discover([]), Metrics(), 1.0)
+
+    policy, text = policies.read("actions: allocate")
+
+    assert policy.fence.clock is None
+    assert text == "actions: allocate"
+
+
+def test_a_watchdog_leaves_quick_hooks_alone() -> None:
+    watchdog = Watchdog()
+    for _ in range(1000):
+        watchdog.begin(5.0)
+        watchdog.end()
+
+    watchdog.begin(0.01)
+    with pytest.raises(Overrun):
+        hang(watchdog)
+    watchdog.begin(5.0)
+    watchdog.end()
+
+
+def hang(watchdog: Watchdog) -> None:
+    try:
+        while True:
+            pass
+    finally:
+        watchdog.end()

@@ -1,0 +1,66 @@
+"""From the text of a configuration to a policy, with users' plugins as they are on disk now, behind their fence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from time import perf_counter
+
+from vcray.actors.watchdog import Watchdog
+from vcray.config.scheduler import load_scheduler_config
+from vcray.core.decisions import LeftOut
+from vcray.core.fence import Fence, users_of
+from vcray.core.policy import Policy, build_policy
+from vcray.core.shardrules import Mode, with_shard
+from vcray.log import get_logger
+from vcray.metrics import Metrics
+from vcray.registry import ACTIONS, Registry
+
+log = get_logger("plugins")
+
+
+def policy_from(text: str, registry: Registry) -> Policy:
+    """The policy of a volcano-scheduler.conf. ConfigError when it cannot be used; what was skipped is in its problems."""
+    return build_policy(load_scheduler_config(text, registry.names(ACTIONS)), registry)
+
+
+class Policies:
+    """Reads configurations. `budget_s`: what one plugin of a user's may take of a round, 0 for no limit; `shard`: the
+    NodeShard that policies are bound to, and how."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        metrics: Metrics,
+        budget_s: float = 0.0,
+        shard: tuple[str, Mode] = ("", "none"),
+    ) -> None:
+        self._shard = shard
+        self._registry = registry
+        self._metrics = metrics
+        self._fence = Fence(perf_counter, budget_s, Watchdog() if budget_s > 0 else None)
+        self._left_out: frozenset[LeftOut] = frozenset()
+
+    def read(self, text: str) -> tuple[Policy, str]:
+        """The policy, and the text by which other processes know it: it names the state of users' files too.
+
+        ConfigError when the text or a file that it names cannot be used; what was known of the files then stays."""
+        registry = self._registry.refreshed()
+        policy = policy_from(text, registry)
+        self._registry = registry
+        mark = f"\n# plugins: {registry.stamp}\n" if registry.stamp else ""
+        return self.fenced(policy), text + mark
+
+    def fenced(self, policy: Policy) -> Policy:
+        """The policy bound to its shard, with a clock for users' plugins where it has any."""
+        policy = with_shard(policy, *self._shard)
+        return replace(policy, fence=self._fence) if users_of(policy) else policy
+
+    def note(self, left_out: Iterable[LeftOut]) -> None:
+        """Count what a round was decided without, and log what is new of it."""
+        now = frozenset(left_out)
+        for each in now:
+            self._metrics.plugin_failures.labels(plugin=each.plugin, hook=each.hook).inc()
+        for each in sorted(now - self._left_out, key=lambda each: (each.plugin, each.hook)):
+            log.warning("left out of the round", plugin=each.plugin, hook=each.hook, why=each.why)
+        self._left_out = now

@@ -1,0 +1,64 @@
+"""Gets a thread out of a hook of a user's that does not come back.
+
+One thread looks at the time that the hook has; when that is over it raises `Overrun` in the thread that is in the hook. Python
+delivers it at the next bytecode, so a loop in Python ends, and a call into C ends when it returns. `end` waits until an
+exception that is on its way has arrived, so that it never reaches the kernel.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from time import monotonic, sleep
+
+from vcray.core.fence import Overrun
+
+POLL_S = 0.02
+DELIVERY_S = 1.0
+
+
+class Watchdog:
+    """A `vcray.core.fence.Guard`, for hooks of one thread at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._due: float | None = None
+        self._thread = 0
+        self._fired = False
+        self._woken = threading.Event()
+        self._looker: threading.Thread | None = None
+
+    def begin(self, seconds: float) -> None:
+        """The hook begins, with so much time."""
+        with self._lock:
+            self._thread, self._fired = threading.get_ident(), False
+            self._due = monotonic() + max(seconds, 0.0)
+            if self._looker is None:
+                self._looker = threading.Thread(target=self._look, name="plugin watchdog", daemon=True)
+                self._looker.start()
+        self._woken.set()
+
+    def end(self) -> None:
+        """The hook is over. Raises `Overrun` when one was on its way."""
+        with self._lock:
+            self._due = None
+            fired = self._fired
+        if fired:
+            deadline = monotonic() + DELIVERY_S
+            while monotonic() < deadline:  # the exception interrupts this loop
+                sleep(0)
+
+    def _look(self) -> None:
+        while True:
+            self._woken.wait()
+            with self._lock:
+                due = self._due
+                if due is None:
+                    self._woken.clear()
+                elif monotonic() >= due:
+                    self._fired, self._due = True, None
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                        ctypes.c_ulong(self._thread), ctypes.py_object(Overrun)
+                    )
+            if due is not None:
+                sleep(POLL_S)
