@@ -32,8 +32,11 @@ UNLIMITED = 2**62
 class Figures:
     """What one plugin knows of a queue at the end of a session (hook `queue_figures`); None: not its business.
 
-    Vectors are (R,); one that starts from a list of names may leave the others 0. `UNLIMITED` stands for no limit."""
+    Vectors are (R,); one that starts from a list of names may leave the others 0. `UNLIMITED` stands for no limit. `allocated` and
+    `request` only where they are not those of the queue's own jobs (a tree)."""
 
+    allocated: Int | None = None
+    request: Int | None = None
     inqueue: Int | None = None
     deserved: Int | None = None
     capacity: Int | None = None
@@ -172,8 +175,8 @@ def _figures(view: View, chains: Chains, queue: int, request: Int) -> QueueFigur
 
     return QueueFigures(
         queue=view.snapshot.queues.names[queue],
-        allocated=amounts(view.queues.allocated[:, queue]) or (),
-        request=amounts(request) or (),
+        allocated=vector("allocated") or amounts(view.queues.allocated[:, queue]) or (),
+        request=vector("request") or amounts(request) or (),
         inqueue=vector("inqueue") or (),
         deserved=vector("deserved"),
         capacity=vector("capacity"),

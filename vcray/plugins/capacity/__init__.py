@@ -22,6 +22,7 @@ from vcray.core.queuesums import (
     inqueue_by_queue,
     newly_held,
     open_queues,
+    pending_by_queue,
     quota_message,
     short_of,
 )
@@ -72,6 +73,7 @@ class Capacity(Plugin[CapacityArgs]):
         self.elastic_ = self._rolled(elastic_by_queue(view))
         self.shares_ = Shares(held, self.limits_)
         self.ordering_ = Ordering(view, self.shares_, tree)
+        self.figures_: list[Int] = []
         self.reclaiming_ = Reclaiming(view, held, self.limits_, level)
         self.asking_ = Asking(held, self.limits_, level)
 
@@ -163,7 +165,13 @@ class Capacity(Plugin[CapacityArgs]):
     def queue_figures(self, view: View, queue: int) -> Figures:
         """All that is known of a queue, for metrics."""
         limits, share = self.limits_, self.shares_.of(queue)
+        if not self.figures_:
+            held = view.queues.allocated
+            self.figures_ = [np.array(self._rolled(own)) for own in (held, held + pending_by_queue(view))]
+        allocated, request = self.figures_
         return Figures(
+            allocated=allocated[queue],
+            request=request[queue],
             inqueue=np.array(self.inqueue_[queue], dtype=np.int64),
             deserved=limits.deserved[:, queue],
             capacity=limits.capability[:, queue],
