@@ -1,7 +1,8 @@
 """Dynamic resource allocation as placement sees it: ResourceClaims, DeviceClasses and the devices of ResourceSlices, by name.
 
 Rules are those of `resource.k8s.io/v1` (the API reference, KEP-4381 and its followers). Quantities are thousandths. Names of
-attributes and capacities are qualified: `domain/name`, with the driver's name as domain where the slice states none.
+attributes are qualified: `domain/name`, with the driver's name as domain where the slice states none; those of capacities are
+as the slice has them, since requests and results repeat them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Policy(msgspec.Struct, frozen=True, array_like=True):
 
 class Device(msgspec.Struct, frozen=True, array_like=True):
     """A device of a slice. `attributes`: (qualified name, kind, value), kind one of int, bool, string, version; `capacity`:
-    (qualified name, amount, policy). `node`, `terms`, `everywhere`: where it is, if its slice leaves that to devices. `counters`:
+    (name, amount, policy). `node`, `terms`, `everywhere`: where it is, if its slice leaves that to devices. `counters`:
     (counter set, what it takes of each counter). `shared`: may be given away several times, as far as its capacity goes."""
 
     name: str

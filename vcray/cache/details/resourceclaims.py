@@ -85,7 +85,7 @@ def _counters(items: list[JsonObject], name: str) -> tuple[tuple[str, Amounts], 
 
 
 def qualified(name: str, domain: str) -> str:
-    """The name of an attribute or capacity with its domain."""
+    """The name of an attribute with its domain."""
     return name if "/" in name else f"{domain}/{name}"
 
 
@@ -99,11 +99,7 @@ def _device(item: JsonObject, driver: str) -> Device:
         name=dig_str(item, "name"),
         attributes=tuple(attributes),
         capacity=tuple(
-            (
-                qualified(name, driver),
-                _quantity(dig(entry, "value")) or 0,
-                _policy(dig(entry, "requestPolicy")),
-            )
+            (name, _quantity(dig(entry, "value")) or 0, _policy(dig(entry, "requestPolicy")))
             for name, entry in sorted(dig_object(item, "capacity").items())
         ),
         node=dig_str(item, "nodeName"),

@@ -21,6 +21,7 @@ from vcray.core.plugin import Args, Plugin
 from vcray.core.space import PODS
 from vcray.core.view import Rows, Shape, View
 from vcray.plugins.predicates import node_rules
+from vcray.plugins.predicates.devices import Devices, joined
 from vcray.plugins.predicates.pod_affinity import NO_RULES, PodAffinity
 from vcray.plugins.predicates.topology_spread import TopologySpread
 from vcray.plugins.predicates.volumes import Volumes
@@ -62,6 +63,8 @@ class Predicates(Plugin[PredicatesArgs]):
         self.volumes_ = None
         if storage is not None:
             self.volumes_ = Volumes(view, storage, args.volume_binding, args.volume_zone, args.volume_timeout)
+        table = view.snapshot.details.devices
+        self.devices_ = Devices(view, table) if table is not None else None
         self.affinity_ = PodAffinity(nodes, domains) if self.args.pod_affinity else None
         self.spread_ = TopologySpread(nodes, domains) if self.args.pod_topology_spread else None
 
@@ -89,6 +92,8 @@ class Predicates(Plugin[PredicatesArgs]):
             terms.append(DomainTerm(ok=mask))
         if self.volumes_ and shape.spec.claims:
             terms.append(DomainTerm(ok=self.volumes_.fit(shape).ok))
+        if self.devices_ and shape.spec.devices:
+            terms.append(DomainTerm(ok=self.devices_.allowed(shape, candidates)))
         return terms
 
     def moves_itself(self, view: View, shape: Shape) -> bool:
@@ -100,18 +105,30 @@ class Predicates(Plugin[PredicatesArgs]):
         )
 
     def reserves(self, view: View, shape: Shape) -> bool:
-        """Pods whose volumes are still to be chosen, or may be used by one pod only."""
-        return bool(shape.spec.claims and self.volumes_ and self.volumes_.moves(shape))
+        """Pods whose volumes are still to be chosen or may be used by one pod only, and pods with devices."""
+        devices = self.devices_ is not None and bool(shape.spec.devices)
+        return devices or bool(shape.spec.claims and self.volumes_ and self.volumes_.moves(shape))
 
     def reserve(self, view: View, task: int, node: int, promised: bool) -> Callable[[], None] | str:
-        """Choose the volumes that the pod gets on the node."""
-        assert self.volumes_ is not None
-        return self.volumes_.reserve(view.shapes[int(view.snapshot.tasks.shape[task])], node)
+        """Choose the volumes and devices that the pod gets on the node."""
+        shape = view.shapes[int(view.snapshot.tasks.shape[task])]
+        undos: list[Callable[[], None]] = []
+        for part, claims in ((self.volumes_, shape.spec.claims), (self.devices_, shape.spec.devices)):
+            if part is None or not claims:
+                continue
+            said = part.reserve(shape, node)
+            if isinstance(said, str):
+                _undo_all(undos)
+                return said
+            undos.append(said)
+        return lambda: _undo_all(undos)
 
     def release(self, view: View, task: int, node: int) -> Callable[[], None]:
         """An evicted pod no longer uses its claims."""
-        assert self.volumes_ is not None
-        return self.volumes_.release(view.shapes[int(view.snapshot.tasks.shape[task])])
+        shape = view.shapes[int(view.snapshot.tasks.shape[task])]
+        parts = ((self.volumes_, shape.spec.claims), (self.devices_, shape.spec.devices))
+        undos = [part.release(shape) for part, claims in parts if part is not None and claims]
+        return lambda: _undo_all(undos)
 
     def bind_notes(self, view: View, task: int, node: int) -> Mapping[str, str]:
         """None: what was chosen is written to claims and volumes."""
@@ -119,8 +136,9 @@ class Predicates(Plugin[PredicatesArgs]):
 
     def bind_before(self, view: View, task: int, node: int) -> Preparation | None:
         """What must be written to the volumes and claims of a placed pod."""
-        assert self.volumes_ is not None
-        return self.volumes_.before(view.shapes[int(view.snapshot.tasks.shape[task])])
+        shape = view.shapes[int(view.snapshot.tasks.shape[task])]
+        volumes = self.volumes_.before(shape) if self.volumes_ and shape.spec.claims else None
+        return joined(volumes, self.devices_.before(shape) if self.devices_ else ())
 
     def valid_prefix(self, view: View, shape: Shape, nodes: Int) -> int:
         """All; one while the first pod of a series that wants its own kind near is yet to be placed."""
@@ -143,3 +161,10 @@ class Predicates(Plugin[PredicatesArgs]):
             yield from self.spread_.rejects(view, shape)
         if self.volumes_ and shape.spec.claims:
             yield from self.volumes_.rejects(shape)
+        if self.devices_ and shape.spec.devices:
+            yield from self.devices_.rejects(shape)
+
+
+def _undo_all(undos: Sequence[Callable[[], None]]) -> None:
+    for undo in reversed(undos):
+        undo()
