@@ -81,9 +81,10 @@ class DeviceShare(Plugin[DeviceShareArgs]):
             return None
 
         def fits(node: int, copies: int) -> bool:
-            return all(
-                isinstance(table.answer(shape.row, ask, node, copies), Choice) for table, ask in wanted
-            )
+            for table, ask in wanted:
+                if isinstance(table.answer(shape.row, ask, node, copies), Refused):
+                    return False
+            return True
 
         found: BoolLike = _each(rows, fits, np.bool_)
         return found

@@ -6,7 +6,7 @@ beside those that stay. Every change gives back what undoes it exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -135,13 +135,24 @@ Undo = Callable[[], None]
 class Deck:
     """Cards of a node and the shares of pods, by pod name. `version` names its state: the old one after an undo."""
 
-    __slots__ = ("_last", "cards", "shares", "version")
+    __slots__ = ("_key", "_last", "cards", "same", "shares", "version")
 
     def __init__(self, cards: tuple[Card, ...]) -> None:
         self.cards = cards
         self.shares: dict[str, Share] = {}
         self.version = 0
+        self.same: Hashable = None
+        """What decks have in common whose cards are equal but for their names; whoever makes decks sets it."""
         self._last = 0
+        self._key: tuple[int, Hashable] = (0, ())
+
+    def key(self) -> Hashable:
+        """Equal for decks of equal cards with equal shares for a promise; owners and names of cards left out."""
+        if not self.shares:
+            return ()
+        if self._key[0] != self.version:
+            self._key = (self.version, tuple(each.key() for each in self.usage(promised=True)))
+        return self._key[1]
 
     def usage(self, promised: bool) -> list[Usage]:
         """Per card what is taken: for a promise beside all that stays, else also beside all that is still there."""

@@ -100,6 +100,7 @@ class Table(Generic[A]):
         self._decks: dict[int, Deck] = {}
         self._asks: dict[int, A | None] = {}
         self._links: dict[int, Links | None] = {}
+        self._same: dict[Hashable, int] = {}
         self._answers: dict[Hashable, Choice | Refused] = {}
         self._known: dict[tuple[int, int], tuple[int, Choice | Refused]] = {}
 
@@ -117,6 +118,7 @@ class Table(Generic[A]):
             notes = dict(nodes.notes[node])
             cards = self.family.cards(NodeFacts(self._view, node, notes))
             found = self._decks[node] = Deck(cards)
+            found.same = self._same.setdefault(equal_cards(cards), len(self._same))
             self._links[node] = links_of(notes.get(HAMI_SCORE, ""), tuple(card.id for card in cards))
             for holder, owner in self._holders.get(nodes.names[node], ()):
                 parts = self.family.parts(holder, cards)
@@ -138,11 +140,11 @@ class Table(Generic[A]):
         return known[1]
 
     def _answer(self, shape: int, ask: A, deck: Deck, node: int) -> Choice | Refused:
-        usage, links = deck.usage(promised=True), self._links[node]
-        cards = deck.cards if self.family.names_cards(ask) else equal_cards(deck.cards)
-        key = (shape, cards, links, tuple(each.key() for each in usage))
+        links = self._links[node]
+        key = (shape, deck.cards if self.family.names_cards(ask) else deck.same, links, deck.key())
         found = self._answers.get(key)
         if found is None:
+            usage = deck.usage(promised=True)
             found = self._answers[key] = self.family.choose(deck.cards, usage, ask, NOBODY, links)
         return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from vcray.api.devices import (
     ALLOCATING,
@@ -26,7 +27,7 @@ from vcray.api.devices import (
     VGPU_TO_ALLOCATE,
 )
 from vcray.api.names import VGPU_MODE
-from vcray.core.cards import Holder, VgpuConfig
+from vcray.core.cards import Holder, MigModel, VgpuConfig
 from vcray.core.tables import ShapeSpec
 from vcray.plugins.deviceshare.decks import (
     Card,
@@ -39,7 +40,7 @@ from vcray.plugins.deviceshare.decks import (
 from vcray.plugins.deviceshare.links import Links, linked_order
 from vcray.plugins.deviceshare.partitions import find, geometries_of, memory_at
 from vcray.plugins.deviceshare.table import NodeFacts
-from vcray.plugins.deviceshare.wire import MIG, Used, registered, spell, used
+from vcray.plugins.deviceshare.wire import HAMI_CORE, MIG, Used, registered, spell, used
 
 BINPACK, SPREAD = "binpack", "spread"
 WORD = "NVIDIA"
@@ -117,15 +118,7 @@ class Vgpu:
         names = (self.config.count, self.config.memory, self.config.cores)
         if not all(node.amount(name) for name in names):
             return ()
-        return tuple(
-            Card(card.uuid, card.slots, card.memory, CORES, card.kind, self._mode(card.kind, card.mode))
-            for card in registered(node.notes.get(VGPU_REGISTER, ""))
-        )
-
-    def _mode(self, kind: str, mode: str) -> str:
-        """A card whose geometries nobody told is shared by hami-core."""
-        partitioned = mode == MIG and geometries_of(kind, self.config.geometries)
-        return MIG if partitioned else "hami-core"
+        return _cards(node.notes.get(VGPU_REGISTER, ""), self.config.geometries)
 
     def parts(self, holder: Holder, cards: Sequence[Card]) -> tuple[Part, ...]:
         """What a pod holds of these cards."""
@@ -248,6 +241,17 @@ class Vgpu:
             BIND_PHASE: ALLOCATING,
             BIND_TIME: str(now),
         }
+
+
+@lru_cache(maxsize=65536)
+def _cards(text: str, geometries: tuple[MigModel, ...]) -> tuple[Card, ...]:
+    """Registered cards; one whose geometries nobody told is shared by hami-core."""
+    found = []
+    for card in registered(text):
+        partitioned = card.mode == MIG and geometries_of(card.kind, geometries)
+        mode = MIG if partitioned else HAMI_CORE
+        found.append(Card(card.uuid, card.slots, card.memory, CORES, card.kind, mode))
+    return tuple(found)
 
 
 def _fits(card: Card, taken: Usage, memory: int, cores: int) -> bool:
