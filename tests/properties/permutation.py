@@ -51,11 +51,11 @@ def _reordered(table: T, order: Sequence[int]) -> T:
     assert is_dataclass(table)
     moved: dict[str, object] = {}
     for field in fields(table):
-        if field.name in UNMOVED:
-            continue
         value = getattr(table, field.name)
+        if field.name in UNMOVED and not isinstance(value, np.ndarray):
+            continue
         if isinstance(value, tuple):
-            moved[field.name] = tuple(value[row] for row in order)
+            moved[field.name] = tuple(value[row] for row in order) if value else value
         elif isinstance(value, np.ndarray):
             moved[field.name] = np.ascontiguousarray(value[..., list(order)])
     return replace(table, **moved)  # type: ignore[type-var]

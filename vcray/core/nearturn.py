@@ -89,10 +89,10 @@ class NearTurn:
             if best is not None:
                 self._apply(best)
                 return best
-        if tried == MISSING:
-            self._tell_no_domain()
-        else:
+        if tried != MISSING:
             self._dry_run(tried, last=True)
+        for sub in self.parts.subjobs if tried == MISSING else ():
+            self._tell_no_domain(sub)
         self._drop_all()
         return None
 
@@ -186,7 +186,10 @@ class NearTurn:
                 return 0.0
             sub.nominated = MISSING
         chains = self.session.chains.parts
-        for group in chains.gradients(self.view, sub, inside):
+        groups = chains.gradients(self.view, sub, inside)
+        if last and not any(groups):
+            self._tell_no_domain(sub)
+        for group in groups:
             scores = chains.scores(self.view, sub, group)
             order = sorted(range(len(group)), key=lambda k: (-scores.score[k], -scores.shared[k], group[k]))
             for k in order:
@@ -259,14 +262,13 @@ class NearTurn:
         tasks = (task for sub in self.parts.subjobs for task in sub.tasks.tolist())
         return {task: refused[task] for task in tasks if task in refused}
 
-    def _tell_no_domain(self) -> None:
-        """No HyperNode was even looked at: the pods say so."""
-        limit = self.parts.limit
-        text = f"no HyperNode up to tier {limit} has room for the job" if limit is not None else ""
-        for sub in self.parts.subjobs:
-            for task in self.sheet.remaining(self._unit(sub)).tolist()[:1]:
-                if text:
-                    self.session.record.refused[task] = text
+    def _tell_no_domain(self, sub: SubJob) -> None:
+        """No HyperNode was even looked at: the first pod of the part says so."""
+        limit = self.parts.limit if sub.limit is None else sub.limit
+        for task in self.sheet.remaining(self._unit(sub)).tolist()[:1]:
+            self.session.record.refused[task] = (
+                f"no HyperNode up to tier {limit} has room for all pods that must be near each other"
+            )
 
     def _drop_all(self) -> None:
         for sub in self.parts.subjobs:
