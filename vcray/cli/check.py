@@ -112,11 +112,13 @@ def examined(text: str, registry: Registry | None = None) -> Report:
 def _registry(plugins_dir: Path | None) -> Registry:
     from vcray.registry import discover
 
-    return discover()
+    return discover(folder=plugins_dir)
 
 
 def _breaches(file: Path) -> list[Problem]:
-    return []
+    from vcray.foresight.trial import breaches
+
+    return breaches(file)
 
 
 def _known(config: SchedulerConfig, registry: Registry) -> SchedulerConfig:

@@ -8,6 +8,8 @@
     6  placing and rolling back restores every answer
     7  moving node rows about moves the answers with them
     8  placing a pod of one job leaves the order keys of other jobs and queues alone
+    9 to 12 are about victims and reservations: `vcray.core.checkclaims`
+    0  a hook answers what its protocol says, and does not raise
 
 Meant for the tests of plugin authors: give it a few snapshots with pending pods.
 """
@@ -23,6 +25,8 @@ import numpy as np
 
 from vcray.config.scheduler import PluginConfig
 from vcray.core.arrays import Int, Int32
+from vcray.core.checkclaims import breaches_of_claims
+from vcray.core.fence import HookFailed
 from vcray.core.hooks import DomainTerm, Preference
 from vcray.core.plugin import Args, Plugin
 from vcray.core.policy import Policy, Recipe
@@ -47,10 +51,13 @@ class Violation:
 
 def check_plugin(plugin: type[Plugin[Args]], args: Args, snapshot: Snapshot) -> list[Violation]:
     """All laws on one snapshot; an empty list when they hold. The first breach of a law by a hook is told."""
-    check = _Check(plugin, args, snapshot)
     found: dict[tuple[int, str], Violation] = {}
-    for violation in check.all():
-        found.setdefault((violation.law, violation.hook), violation)
+    try:
+        check = _Check(plugin, args, snapshot)
+        for violation in check.all():
+            found.setdefault((violation.law, violation.hook), violation)
+    except HookFailed as failed:
+        found.setdefault((0, failed.hook), Violation(0, failed.hook, failed.why))
     return list(found.values())
 
 
@@ -73,6 +80,10 @@ class _Check:
                 yield from self._still(shape, tasks)
         yield from self._permuted()
         yield from self._order_keys()
+        if len(self.snapshot.nodes):
+            fresh = open_session(self.snapshot, self.policy)  # nothing that other laws broke is seen
+            for law, hook, what in breaches_of_claims(fresh, lambda: self._all_answers(fresh)):
+                yield Violation(law, hook, what)
 
     # ---- what is asked ----
 
@@ -188,6 +199,9 @@ class _Check:
             "node_preference": [_preference(p) for hook in chains.preferences for p in hook(view, shape)],
             "domain_terms": [_term(term) for term in chains.domain_terms(view, shape, everywhere)],
         }
+
+    def _all_answers(self, session: Session) -> list[dict[str, object]]:
+        return [self._answers(session, shape) for shape in session.view.shapes]
 
     def _permuted(self) -> Iterator[Violation]:
         order = np.arange(len(self.snapshot.nodes))[::-1].copy()

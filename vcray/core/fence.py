@@ -123,6 +123,8 @@ def _behind(spent: _Spent, hook: str, method: Callable[..., Any]) -> Callable[..
         wrong = wrong_answer(hook, answer, arguments)
         if wrong:
             raise HookFailed(spent.plugin, hook, wrong)
+        if hook in ("reserve", "release") and callable(answer):
+            return _behind(spent, hook, answer)
         return iter(answer) if hook == "why" else answer
 
     return guarded
