@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from prometheus_client import Gauge
 
+from vcray.actors.cardgauges import CardSeries
 from vcray.api.names import EPHEMERAL_STORAGE, HUGEPAGES_PREFIX
 from vcray.core.meter import UNLIMITED, Amounts, Meter, QueueFigures
 from vcray.core.snapshot import Snapshot
@@ -28,6 +29,7 @@ class RoundGauges:
         self._metrics = metrics
         self._jobs = JobSeries(metrics)
         self._queues = QueueSeries(metrics)
+        self._cards = CardSeries(metrics)
 
     def show(self, snapshot: Snapshot, meter: Meter) -> None:
         """All that one round says of itself."""
@@ -50,6 +52,7 @@ class RoundGauges:
         self._jobs.show(meter)
         self._jobs.placed(meter.placed, snapshot.now)
         self._queues.show(meter.queues)
+        self._cards.show(meter.cards)
 
 
 class JobSeries:

@@ -118,6 +118,18 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
+class CardFigures:
+    """A card for metrics: what pods hold of it; `pods`: (namespace/name, memory, cores) of each."""
+
+    card: str
+    memory_limit: int
+    number: int = 0
+    memory: int = 0
+    cores: int = 0
+    pods: tuple[tuple[str, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CardTable:
     """`configs`: (namespace/name, content) of ConfigMaps with a device configuration, by name."""
 

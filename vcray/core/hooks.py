@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from vcray.core.arrays import Bool, BoolLike, Float, FloatLike, Int, IntLike
 
 if TYPE_CHECKING:
+    from vcray.core.cards import CardFigures
     from vcray.core.decisions import Preparation
     from vcray.core.meter import Figures
     from vcray.core.snapshot import Snapshot
@@ -330,6 +331,14 @@ class ShareOfJob(Protocol):
     """The job's share at the end of a session, for metrics; None for a job that is over. Combined: the first that tells."""
 
     def job_share(self, view: View, job: int) -> float | None: ...
+
+
+@runtime_checkable
+class FiguresOfCards(Protocol):
+    """Node -> its cards at the end of a session, for metrics; the same tuple as before where nothing is held. Combined: the
+    first that tells of a node."""
+
+    def card_figures(self, view: View) -> Mapping[str, Sequence[CardFigures]]: ...
 
 
 @runtime_checkable

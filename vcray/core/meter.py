@@ -7,7 +7,7 @@ Nothing here ever feeds back into a decision.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,6 +17,7 @@ from vcray.core.arrays import Int
 from vcray.core.tables import MISSING, READY_STATUS, Status
 
 if TYPE_CHECKING:
+    from vcray.core.cards import CardFigures
     from vcray.core.ledger import Ledger, Undone
     from vcray.core.policy import Chains
     from vcray.core.view import View
@@ -88,6 +89,8 @@ class Meter:
         """Uid -> creation (seconds) of the pods whose bindings leave."""
         self.short: tuple[tuple[str, int], ...] = ()
         """(job, pods that it lacks to its minimum) of all jobs with pods; 0 when it has enough."""
+        self.cards: dict[str, Sequence[CardFigures]] = {}
+        """Cards by node (hook `card_figures`)."""
 
     def restart(self) -> None:
         """Forget all: the session was begun anew."""
@@ -105,6 +108,8 @@ def collect(meter: Meter, view: View, chains: Chains, ledger: Ledger) -> None:
     meter.bound = {tasks.uids[row]: int(tasks.created[row]) for row in rows}
     meter.short = tuple(sorted(_short(view, ledger.undone)))
     meter.placed = _placed(view)
+    for hook in reversed(chains.cards):
+        meter.cards.update(hook(view))
     queues = view.snapshot.queues
     request = _requests(view)
     meter.queues = tuple(

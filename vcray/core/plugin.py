@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from vcray.core.remote import NO_REMOTE, Remote
 from vcray.errors import ConfigError, Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ HOOKS = frozenset(
         "reserve",
         "release",
         "bind_notes",
+        "card_figures",
         "charges",
         "bind_before",
         "queue_figures",
@@ -149,6 +151,9 @@ class Plugin(Generic[A]):
     """Victims that it refuses are not taken, whatever its tier: share plugins (volcano-sh/volcano#5896) and protection."""
     particular: ClassVar[bool] = False
     """What it reserves depends on the very pod (its claims), not only on shape, annotations and labels of pods."""
+    calls_out: ClassVar[bool] = False
+    """Its answers come from a program outside, by way of `remote`."""
+    remote: Remote = NO_REMOTE
     observes: ClassVar[bool] = False
     """Its `reserve` only takes note and never refuses: no flag switches it off."""
     rekeys: bool = False

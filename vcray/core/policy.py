@@ -26,6 +26,7 @@ from vcray.core.hooks import (
     Closing,
     DomainTerm,
     DomainTerms,
+    FiguresOfCards,
     FiguresOfQueue,
     GangNeed,
     JobEnqueueable,
@@ -55,6 +56,7 @@ from vcray.core.hooks import (
 from vcray.core.meter import Meter
 from vcray.core.parthooks import PartChains
 from vcray.core.plugin import HOOKS, Args, Plugin
+from vcray.core.remote import NO_REMOTE, Remote
 from vcray.core.verdicts import Verdicts
 from vcray.core.view import Shape, View
 from vcray.errors import ConfigError, Problem
@@ -72,12 +74,15 @@ class Recipe:
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Actions in order and plugins by tier. `problems`: what of the configuration was skipped, and why; `fence`: what users'
-    plugins may take."""
+    plugins may take; `remote`: the way to programs outside; `gates`: are gates of queue admission removed
+    (`vcray.core.gates`)?"""
 
     actions: tuple[Action, ...]
     tiers: tuple[tuple[Recipe, ...], ...]
     problems: tuple[Problem, ...] = ()
     fence: Fence = NO_LIMIT
+    remote: Remote = NO_REMOTE
+    gates: bool = False
 
     def open(self, view: View, meter: Meter | None = None) -> Chains:
         """Fresh plugins, opened in policy order; `meter` hears how long each took."""
@@ -91,6 +96,11 @@ class Policy:
             for recipe in tier
             if offers(recipe.plugin, Charges) and recipe.config.enabled("enablePredicate")
         ]
+
+    @property
+    def calls_out(self) -> bool:
+        """Does any plugin ask a program outside?"""
+        return any(recipe.plugin.calls_out for tier in self.tiers for recipe in tier)
 
     def has_action(self, name: str) -> bool:
         """Is an action of that name configured?"""
@@ -179,6 +189,9 @@ class Chains:
         ]
         flat = [pair for tier in self.plugins for pair in tier]
         self._flat = flat
+        for plugin, _ in flat:
+            if plugin.calls_out:
+                plugin.remote = policy.remote
         self.statics = [p.node_static for p in self._all(NodeStatic, "enablePredicate")]
         self.filters = [p.node_filter for p in self._all(NodeFilter, "enablePredicate")]
         self.whys = [p.why for p in self._all(Why, "enablePredicate")]
@@ -214,6 +227,7 @@ class Chains:
         ]
         self.enqueueds = [p.job_enqueued for p in self._all(JobEnqueued, "enableJobEnqueued")]
         self.figures = [p.queue_figures for p in self._all(FiguresOfQueue)]
+        self.cards = [p.card_figures for p in self._all(FiguresOfCards)]
         self.shares = [p.job_share for p in self._all(ShareOfJob)]
         self.verdicts = Verdicts(self.plugins)
         self._pipelined = self._tiers(JobPipelined, "enableJobPipelined")

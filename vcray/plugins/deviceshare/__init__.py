@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from vcray.core.arrays import Bool, BoolLike, FloatLike
-from vcray.core.cards import NO_CARDS, DeviceConfig, Holder
+from vcray.core.cards import NO_CARDS, CardFigures, DeviceConfig, Holder
 from vcray.core.hooks import Reject
 from vcray.core.plugin import Plugin
 from vcray.core.snapshot import Snapshot
@@ -23,7 +23,9 @@ from vcray.core.view import Rows, Shape, View
 from vcray.plugins.deviceshare.arguments import DeviceShareArgs
 from vcray.plugins.deviceshare.decks import Choice, Owner, Phase, Refused, Share
 from vcray.plugins.deviceshare.families import charges, families, uses_groups
+from vcray.plugins.deviceshare.figures import figures_of
 from vcray.plugins.deviceshare.table import Table
+from vcray.plugins.deviceshare.vgpu import Vgpu
 
 AnyTable = Table[Any]
 
@@ -38,8 +40,7 @@ class DeviceShare(Plugin[DeviceShareArgs]):
         self.view_ = view
         self.rules_ = self.args.rules
         self.tables_: list[AnyTable] = []
-        asked = any(shape.spec.asks for shape in view.shapes)
-        if asked and self.args.any_family:
+        if self.args.any_family:
             holders: dict[str, list[tuple[Holder, Owner]]] = {}
             for holder in view.snapshot.details.holders or ():
                 owner = Owner(holder.group, self._rules_of(holder.labels))
@@ -151,6 +152,13 @@ class DeviceShare(Plugin[DeviceShareArgs]):
             if share is not None and share.choice is not None:
                 notes.update(table.family.notes(deck.cards, share.choice, where, int(view.snapshot.now)))
         return notes
+
+    def card_figures(self, view: View) -> Mapping[str, Sequence[CardFigures]]:
+        """Cards of all nodes that register any for vGPU."""
+        for table in self.tables_:
+            if isinstance(table.family, Vgpu):
+                return figures_of(table, view)
+        return {}
 
     def _owner(self, view: View, task: int) -> Owner:
         tasks, rules = view.snapshot.tasks, frozenset[int]()

@@ -127,6 +127,13 @@ class Table(Generic[A]):
                     found.put(holder.pod, Share(parts, phase, owner))
         return found
 
+    def is_held(self, node: int) -> bool:
+        """May any pod hold cards of the node? Nodes that nobody looked at are not looked at for this."""
+        deck = self._decks.get(node)
+        if deck is None:
+            return self._view.snapshot.nodes.names[node] in self._holders
+        return bool(deck.shares)
+
     def answer(self, shape: int, ask: A, node: int, copies: int = 0) -> Choice | Refused:
         """What the node offers beside all that stays there and `copies` more such pods."""
         deck = self.deck(node)
