@@ -183,7 +183,7 @@ def test_pods_that_hold_nothing_the_claimant_lacks_are_spared() -> None:
 
 
 def test_filters_are_asked_again_after_the_evictions() -> None:
-    port = {"ports": (HostPort("0.0.0.0", "TCP", 8080),)}
+    port: dict[str, object] = {"ports": (HostPort("0.0.0.0", "TCP", 8080),)}
     other = Job("other", [Pod("o", cpu=1, status=Status.RUNNING, node="n1", spec=port)], priority=500)
     claimant = Job("p", [Pod("p", cpu=4, spec=port)], priority=100)
 
@@ -193,7 +193,7 @@ def test_filters_are_asked_again_after_the_evictions() -> None:
 
 
 def test_a_victim_that_holds_the_port_goes_although_there_is_room() -> None:
-    port = {"ports": (HostPort("0.0.0.0", "TCP", 8080),)}
+    port: dict[str, object] = {"ports": (HostPort("0.0.0.0", "TCP", 8080),)}
     victims = low([*running("l", 3, cpu=1), Pod("w", cpu=1, status=Status.RUNNING, node="n1", spec=port)])
 
     decisions = run(

@@ -94,6 +94,7 @@ class Job:
     status: GroupStatus | None = None
     notes: dict[str, str] = field(default_factory=dict)
     closeness: Closeness | None = None
+    never_preempts: bool = False
     subgroups: tuple[SubGroupPolicy, ...] = ()
 
 
@@ -285,6 +286,7 @@ def _jobs(
         notes=tuple(tuple(sorted(job.notes.items())) for job in jobs),
         closeness=tuple(job.closeness for job in jobs),
         subgroups=tuple(job.subgroups for job in jobs),
+        never_preempts=np.array([job.never_preempts for job in jobs], dtype=bool),
     )
 
 

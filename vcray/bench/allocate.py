@@ -221,6 +221,7 @@ def _jobs(
         notes=((),) * count,
         closeness=(None,) * count,
         subgroups=((),) * count,
+        never_preempts=np.zeros(count, dtype=bool),
     )
 
 

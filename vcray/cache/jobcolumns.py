@@ -18,8 +18,8 @@ from vcray.core.tables import MISSING, GroupStatus, JobTable, QueueTable
 A = TypeVar("A", bound=npt.NDArray[np.generic])
 T = TypeVar("T")
 
-QUEUE, MIN_AVAILABLE, PRIORITY, CREATED, PREEMPTABLE, RESOURCES_SET = range(6)
-WIDTH = 6
+QUEUE, MIN_AVAILABLE, PRIORITY, CREATED, PREEMPTABLE, RESOURCES_SET, NEVER = range(7)
+WIDTH = 7
 
 
 class JobColumns:
@@ -39,8 +39,10 @@ class JobColumns:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def put(self, group: GroupRow, priority: int, queue: int, roles: Interner[str]) -> int:
-        """Write a group; `queue` numbers its queue's name. Its row."""
+    def put(
+        self, group: GroupRow, priority: int, queue: int, roles: Interner[str], never: bool = False
+    ) -> int:
+        """Write a group; `queue` numbers its queue's name; `never`: its class says preemptionPolicy Never. Its row."""
         row = self.row.get(group.key)
         if row is None:
             row = self.row[group.key] = len(self.keys)
@@ -60,6 +62,7 @@ class JobColumns:
             group.created,
             group.preemptable,
             group.min_resources is not None,
+            never,
         )
         self.resources[:, row] = self.named[:, row] = 0
         for name, amount in group.min_resources or ():
@@ -105,6 +108,7 @@ class JobColumns:
             closeness=tuple(group.closeness for group in self.groups),
             subgroups=tuple(group.subgroups for group in self.groups),
             quota_minimum=quota_minimums(self.groups),
+            never_preempts=_fixed(data[NEVER].astype(np.bool_)),
         )
 
 

@@ -112,10 +112,20 @@ class Knowledge:
 
     def job_priority(self, group: GroupRow) -> int:
         """Value of the group's priority class, else of the global default (the smallest of several), else 0."""
+        found = self._job_class(group)
+        return 0 if found is None else found.value
+
+    def never_preempts(self, group: GroupRow) -> bool:
+        """Does that class say preemptionPolicy Never?"""
+        found = self._job_class(group)
+        return found is not None and found.never
+
+    def _job_class(self, group: GroupRow) -> PriorityClassRow | None:
         found = self.priority_classes.get(group.priority_class)
         if found is not None:
-            return found.value
-        return min((item.value for item in self.priority_classes.values() if item.default), default=0)
+            return found
+        defaults = (item for item in self.priority_classes.values() if item.default)
+        return min(defaults, key=lambda item: (item.value, item.name), default=None)
 
     def term_selector(self, term: TermForm) -> SelectorSpec:
         """The selector of an affinity term with its namespace selector resolved to names."""

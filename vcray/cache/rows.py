@@ -112,6 +112,7 @@ class PriorityClassRow(NamedTuple):
     name: str
     value: int
     default: bool
+    never: bool = False  # preemptionPolicy Never
 
 
 class NamespaceRow(NamedTuple):

@@ -109,7 +109,8 @@ class State:
         if self.new_resources:
             return  # the restart that they cause writes all PodGroups anew
         queue = self.string(group.queue)
-        row = self.jobs.put(group, self.knowledge.job_priority(group), queue, self.roles)
+        never = self.knowledge.never_preempts(group)
+        row = self.jobs.put(group, self.knowledge.job_priority(group), queue, self.roles, never)
         self.job_row[self.string(group.key)] = row
         self.frozen.jobs = None
 

@@ -94,6 +94,10 @@ def facts_of(pod: Pod) -> PodFacts:
         qos=qos_class(pod),
         preemptable=groups.preemptable_of(metadata.annotations, metadata.labels, absent=True),
         leaving=metadata.deletion_timestamp is not None,
+        queue_gated=(
+            [gate.name for gate in spec.scheduling_gates] == [names.QUEUE_ALLOCATION_GATE]
+            and metadata.annotations.get(names.QUEUE_ALLOCATION_GATE) == "true"
+        ),
     )
 
 
@@ -165,7 +169,8 @@ def claim_row(claim: PersistentVolumeClaim) -> ClaimRow:
 
 def priority_class_row(item: PriorityClass) -> PriorityClassRow:
     """The row of a priority class."""
-    return PriorityClassRow(item.metadata.name, item.value, item.global_default)
+    never = item.preemption_policy == "Never"
+    return PriorityClassRow(item.metadata.name, item.value, item.global_default, never)
 
 
 def _number(text: str) -> int:

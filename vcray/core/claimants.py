@@ -69,8 +69,10 @@ def may_preempt(session: Session, task: int) -> bool:
 
 def never_preempts(session: Session, task: int) -> bool:
     """Does its pod or its group's class say preemptionPolicy Never?"""
-    table = session.view.snapshot.tasks
-    return session.view.snapshot.pod_facts[int(table.facts[task])].never_preempts
+    snapshot = session.view.snapshot
+    table = snapshot.tasks
+    own = snapshot.pod_facts[int(table.facts[task])].never_preempts
+    return own or bool(snapshot.jobs.never_preempts[int(table.job[task])])
 
 
 def close_claims(session: Session, job: int, mark: int, reason: str) -> None:

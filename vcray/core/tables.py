@@ -199,7 +199,8 @@ class PodFacts:
     """What plugins read of a pod beside its shape; equal pods share one.
 
     `priority`: spec.priority as written; `never_preempts`: preemptionPolicy Never; `qos`: the Kubernetes class;
-    `preemptable`: `volcano.sh/preemptable`, True where it is absent; `leaving`: it is being deleted."""
+    `preemptable`: `volcano.sh/preemptable`, True where it is absent; `leaving`: it is being deleted; `queue_gated`: it waits for
+    nothing but the gate of queue admission, which it asked for."""
 
     notes: Notes = ()
     priority_class: str = ""
@@ -208,6 +209,7 @@ class PodFacts:
     qos: str = "BestEffort"
     preemptable: bool = True
     leaving: bool = False
+    queue_gated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +346,7 @@ class JobTable:
     notes: tuple[Notes, ...]  # annotations and labels (`names.GROUP_NOTES`)
     closeness: tuple[Closeness | None, ...]  # spec.networkTopology
     subgroups: tuple[tuple[SubGroupPolicy, ...], ...]  # spec.subGroupPolicy
+    never_preempts: Bool  # (J,) its PriorityClass says preemptionPolicy Never
     quota_minimum: tuple[tuple[tuple[str, int], ...], ...] = ()
     """Per job the names of minResources that only ResourceQuotas know (`requests.cpu`, `count/pods`), in thousandths; empty
     when no job has one."""

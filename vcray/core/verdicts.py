@@ -83,9 +83,9 @@ class Verdicts:
                     alive &= named(mask)
                     if not alive.any():
                         break
-                if listed is None:
+                if listed is None or listed.all():
                     listed = mask
-                elif not mask.all():
+                else:
                     listed = np.where(named(listed & alive[of])[of], listed & mask, mask)
             if listed is None:
                 continue
