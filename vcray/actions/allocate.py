@@ -50,6 +50,8 @@ class Allocate(Action):
             if session.watch is not None and len(session.ledger.commits) > before:
                 session.watch("commit", job)
             turns.push_queue(queue)
+        if session.view.gates is not None:
+            session.view.gates.lift(session)
 
     @staticmethod
     def _turn(session: Session, worksheet: Worksheet, job: int, queue: int) -> bool:

@@ -18,8 +18,10 @@ from vcray.actors.prebind_commits import PreparedCommits
 from vcray.actors.runtime import Time
 from vcray.actors.status_writer import StatusWriter
 from vcray.api.jsonview import dig_object, dig_str
+from vcray.api.meta import JsonObject
+from vcray.api.names import QUEUE_ALLOCATION_GATE
 from vcray.api.resources import PODGROUPS, PODS
-from vcray.core.decisions import Bind, Commit, Evict
+from vcray.core.decisions import Bind, Commit, Evict, Lift
 from vcray.errors import VcrayError
 from vcray.kube.backoff import Backoff
 from vcray.kube.client import KubeClient, PatchType
@@ -39,16 +41,24 @@ ATTEMPTS = 6
 
 
 class Binder:
-    """The only writer of bindings and evictions. `parallel` bounds the requests under way at once."""
+    """The only writer of bindings and evictions. `parallel` bounds the requests under way at once, `lifting` those that
+    remove scheduling gates."""
 
     def __init__(
-        self, client: KubeClient, writer: StatusWriter, time: Time, metrics: Metrics, parallel: int = 32
+        self,
+        client: KubeClient,
+        writer: StatusWriter,
+        time: Time,
+        metrics: Metrics,
+        parallel: int = 32,
+        lifting: int = 5,
     ) -> None:
         self._client = client
         self._writer = writer
         self._time = time
         self._metrics = metrics
         self._slots = asyncio.Semaphore(parallel)
+        self._lifting = asyncio.Semaphore(lifting)
         self._prepared = PreparedCommits(PreBind(client, time, self._retried), writer, self._bind)
         self._created: dict[str, int] = {}
         self._under_way: set[asyncio.Future[Any]] = set()
@@ -71,6 +81,7 @@ class Binder:
             self._commit(commit, limits.get(commit.job), message) for commit in decisions.commits
         )
         evictions = await self._all(self._evict(evict) for evict in decisions.evictions)
+        await asyncio.gather(*(self._lift(lift) for lift in decisions.lifts))
         refused = {
             outcome.job: outcome.message
             for each in outcomes
@@ -184,6 +195,21 @@ class Binder:
             log.warning("eviction refused", pod=evict.task, message=str(error))
             return (Outcome(evict.job, evict.task, evict.uid, "refused", str(error)),)
         return (Outcome(evict.job, evict.task, evict.uid, "evicted"),)
+
+    async def _lift(self, lift: Lift) -> None:
+        """Remove the gate of queue admission; left to a later round when it cannot be."""
+        namespace, _, name = lift.task.partition("/")
+        gate: JsonObject = {"name": QUEUE_ALLOCATION_GATE, "$patch": "delete"}
+        patch: JsonObject = {"metadata": {"uid": lift.uid}, "spec": {"schedulingGates": [gate]}}
+        async with self._lifting:
+            try:
+                await self._retried(
+                    lambda: self._client.patch(PODS, namespace, name, patch, PatchType.STRATEGIC)
+                )
+            except (NotFound, Conflict) as error:
+                log.debug("gate left to a later round", pod=lift.task, why=str(error))
+            except VcrayError as error:
+                log.warning("gate not removed", pod=lift.task, why=str(error))
 
     async def _to_its_end(self, request: Awaitable[T]) -> T:
         """A request once begun is not broken off, whatever happens to who asked for it."""

@@ -47,7 +47,6 @@ from vcray.core.decisions import Decisions
 from vcray.core.meter import Meter
 from vcray.core.policy import Policy
 from vcray.core.session import Carry
-from vcray.core.shardrules import Mode
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import MISSING, Status
 from vcray.errors import ConfigError
@@ -80,12 +79,11 @@ class Coordinator:
         conf: str = "",
         told_of_conf: Callable[[str], None] = lambda _: None,
         agent: tuple[AgentPath, Handle] | None = None,
-        budget_s: float = 0.0,
-        shard: tuple[str, Mode] = ("", "none"),
+        policies: Policies | None = None,
         shard_names: tuple[str, ...] = (),
     ) -> None:
         self._merge = merge
-        self._policies = Policies(registry, metrics, budget_s, shard)
+        self._policies = policies or Policies(registry, metrics)
         self._policy = self._policies.fenced(policy)
         self._conf = conf
         self._told_of_conf = told_of_conf  # hears the text of each configuration put in force

@@ -16,6 +16,9 @@ from vcray.core.decisions import Decisions, Event, Waiting
 REMEMBERED = 200_000
 """Statements remembered, the oldest forgotten first: two per pod of the largest cluster we plan for."""
 
+AGAIN_S = 10.0
+"""A gate that is still there after about so long is removed once more."""
+
 COMPLAINTS = ("Unschedulable",)
 """Reasons of events on PodGroups that say that something cannot be scheduled now."""
 
@@ -62,6 +65,9 @@ class Novelty:
                 and self._is_new(_key(event), event)
             ),
             queues=tuple(queue for queue in decisions.queues if self._is_new(("queue", queue.queue), queue)),
+            lifts=tuple(
+                lift for lift in decisions.lifts if self._is_new(("lift", lift.uid), int(now // AGAIN_S))
+            ),
         )
         self.due = min(self._young) + self._patience_s if self._young else None
         return kept

@@ -167,19 +167,22 @@ async def _binder(place: Place, part: str) -> None:
     from vcray.kube.events import EventRecorder
 
     settings = place.facts.settings
+    lifting = settings.gate_removal_worker_num if settings.gate_removal_worker_num >= 1 else 5
     if part == AGENT_BINDER:
         scheduler = settings.agent_scheduler_names[0]
     else:
         scheduler = settings.scheduler_names[0] if len(settings.scheduler_names) == 1 else SCHEDULER_NAME
     client = place.client("scheduler")
     writer = StatusWriter(client, EventRecorder(client, scheduler, place.time), place.time, scheduler)
-    await place.runtime.spawn(part, lambda: Binder(client, writer, place.time, place.metrics))
+    await place.runtime.spawn(
+        part, lambda: Binder(client, writer, place.time, place.metrics, lifting=lifting)
+    )
 
 
 async def _coordinator(place: Place, part: str) -> None:
     from vcray.actors.coordinator import Coordinator
     from vcray.actors.nodemetrics import NodeMetrics
-    from vcray.actors.policies import policy_from
+    from vcray.actors.policies import Policies, policy_from
     from vcray.actors.scoring import Decider
     from vcray.actors.shards import sources
     from vcray.cache.merge import Merge
@@ -193,6 +196,7 @@ async def _coordinator(place: Place, part: str) -> None:
 
     mode = settings.scheduler_sharding_mode
     shard = (settings.scheduler_sharding_name, mode)
+    gates = settings.scheduling_gates_queue_admission
     names = (shard[0], settings.agent_sharding_name) if settings.agent_scheduler_names else (shard[0],)
 
     pools: Scorers | None = None
@@ -223,8 +227,7 @@ async def _coordinator(place: Place, part: str) -> None:
             place.facts.scheduler_conf,
             told_of_conf=measures.follow,
             agent=_agent(place, registry),
-            budget_s=settings.plugin_budget_ms / 1000,
-            shard=shard,
+            policies=Policies(registry, place.metrics, settings.plugin_budget_ms / 1000, shard, gates),
             shard_names=() if mode == "none" else names,
         )
 

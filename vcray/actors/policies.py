@@ -12,6 +12,7 @@ from vcray.core.decisions import LeftOut
 from vcray.core.fence import Fence, users_of
 from vcray.core.policy import Policy, build_policy
 from vcray.core.shardrules import Mode, with_shard
+from vcray.kube.remote import HttpRemote
 from vcray.log import get_logger
 from vcray.metrics import Metrics
 from vcray.registry import ACTIONS, Registry
@@ -34,7 +35,9 @@ class Policies:
         metrics: Metrics,
         budget_s: float = 0.0,
         shard: tuple[str, Mode] = ("", "none"),
+        gates: bool = False,
     ) -> None:
+        self._gates = gates
         self._shard = shard
         self._registry = registry
         self._metrics = metrics
@@ -53,7 +56,9 @@ class Policies:
 
     def fenced(self, policy: Policy) -> Policy:
         """The policy bound to its shard, with a clock for users' plugins where it has any."""
-        policy = with_shard(policy, *self._shard)
+        policy = replace(with_shard(policy, *self._shard), gates=self._gates)
+        if policy.calls_out:
+            policy = replace(policy, remote=HttpRemote())
         return replace(policy, fence=self._fence) if users_of(policy) else policy
 
     def note(self, left_out: Iterable[LeftOut]) -> None:

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from vcray.core.decisions import Bind, Commit, Decisions, Event, Evict, Preparation, QueueUpdate, Waiting
+from vcray.core.decisions import (
+    Bind,
+    Commit,
+    Decisions,
+    Event,
+    Evict,
+    Lift,
+    Preparation,
+    QueueUpdate,
+    Waiting,
+)
 from vcray.core.groups import SCHEDULABLE, UNSCHEDULABLE, Collector, close_groups, say_missing_queues
 from vcray.core.ledger import Ledger
 from vcray.core.openview import by_owner
@@ -38,6 +48,7 @@ def close(view: View, chains: Chains, ledger: Ledger, record: Record) -> Decisio
         waiting=waiting,
         events=tuple(sorted([*record.events, *group_events], key=event_order)),
         queues=_queues(view),
+        lifts=_lifts(view),
         wakes_at=chains.wakes_at(view),
         ran=chains.ran(view),
     )
@@ -136,6 +147,12 @@ def _pipelined(view: View, ledger: Ledger) -> tuple[tuple[str, str], ...]:
     names, nodes = view.snapshot.tasks.names, view.snapshot.nodes.names
     rows = np.flatnonzero(view.status == Status.PIPELINED).tolist()
     return tuple(sorted((names[task], nodes[ledger.node[task]]) for task in rows))
+
+
+def _lifts(view: View) -> tuple[Lift, ...]:
+    tasks = view.snapshot.tasks
+    rows = [] if view.gates is None else view.gates.lifted
+    return tuple(Lift(tasks.names[row], tasks.uids[row]) for row in sorted(rows, key=tasks.names.__getitem__))
 
 
 def _queues(view: View) -> tuple[QueueUpdate, ...]:

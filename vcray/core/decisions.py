@@ -90,6 +90,14 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class Lift:
+    """Remove the gate of queue admission from a pod."""
+
+    task: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
 class GroupUpdate:
     """New status of a PodGroup, written with the resourceVersion that was read."""
 
@@ -146,6 +154,7 @@ class Decisions:
     events: tuple[Event, ...] = ()
     queues: tuple[QueueUpdate, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    lifts: tuple[Lift, ...] = ()
 
     @property
     def conditions(self) -> tuple[PodCondition, ...]:

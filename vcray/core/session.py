@@ -13,6 +13,7 @@ from vcray.core.charges import charged
 from vcray.core.closing import close, event_order
 from vcray.core.decisions import Decisions, Event, LeftOut
 from vcray.core.fence import EVERYTHING, HookFailed, is_built_in, users_of, without, without_users
+from vcray.core.gates import Gates
 from vcray.core.ledger import Ledger
 from vcray.core.meter import Meter, collect
 from vcray.core.openview import open_view
@@ -58,6 +59,7 @@ def open_session(
     snapshot = charged(snapshot, policy.charging())
     view, matrix = open_view(snapshot)
     ledger = Ledger(view, matrix)
+    view.gates = Gates(view) if policy.gates else None
     chains = policy.open(view, meter)
     ledger.reservations = Reservations(view, chains.reservers)
     placer = Placer(view, chains, ledger, carry, scorers, pools)

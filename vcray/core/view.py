@@ -19,6 +19,7 @@ from vcray.core.subjobs import SubJobs
 from vcray.core.tables import ShapeSpec
 
 if TYPE_CHECKING:
+    from vcray.core.gates import Gates
     from vcray.core.hyperuse import HyperUse
 
 
@@ -151,3 +152,5 @@ class View:
     """Live node row of each task, MISSING for none."""
     hyperuse: HyperUse = field(init=False)
     """What is requested inside each HyperNode; there once the ledger is."""
+    gates: Gates | None = None
+    """Pods that are admitted by their queue; None when the policy does not see to that."""

@@ -95,11 +95,13 @@ class Capacity(Plugin[CapacityArgs]):
         """How many keep the queue, and all above it, within what they may hold of the resources requested."""
         if not self.takes_[queue]:
             return 0
+        kept = None if view.gates is None else view.gates.reserved(queue, shape)
         for held, real in self.levels_[queue]:
             for row in shape.nonzero_but_pods:
-                room = (real[row] - held[row]) // shape.req[row]
-                if room < count:
-                    count = room
+                room = real[row] - held[row] - (0 if kept is None else kept[row])
+                if room < shape.req[row] * count:
+                    count = room // shape.req[row]
+            kept = None  # reserved in the queue itself alone
         return max(count, 0)
 
     # ---- admission ----
