@@ -25,7 +25,7 @@ class Ranking:
     def __init__(self, cls: Class) -> None:
         self.cls = cls
         self.pointer = cls.ledger.touched
-        self.key: Int = cls.score_keys(ManyRows(cls.view, cls.layout, None))
+        self.key: Int = cls.score_keys(ManyRows(cls.view, cls.layout, None)).copy()  # it may be the ties themselves
         self._added: Int | None = None
         if cls.preferences:
             self._added = Normaliser(cls.preferences, cls.static).added << POINT
