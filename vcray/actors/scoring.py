@@ -51,11 +51,13 @@ class Decider:
     ) -> Decisions:
         """One round; `conf` is the text of the policy."""
         if self._pools is None or len(snapshot.nodes) < self._fan_out_nodes:
+            if policy.calls_out:  # which waits for answers from outside
+                return await asyncio.to_thread(decide, snapshot, policy, carry, self._scorers, meter=meter)
             return decide(snapshot, policy, carry, self._scorers, meter=meter)
         self._fanned_out()
         pools = Pools(self._pools, conf, self._owners)
         try:
-            if not self._blocking:
+            if not (self._blocking or policy.calls_out):
                 return decide(snapshot, policy, carry, pools=pools, meter=meter)
             return await asyncio.to_thread(decide, snapshot, policy, carry, pools=pools, meter=meter)
         except ScorersLost as lost:
