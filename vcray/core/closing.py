@@ -23,6 +23,7 @@ from vcray.core.groups import SCHEDULABLE, UNSCHEDULABLE, Collector, close_group
 from vcray.core.ledger import Ledger
 from vcray.core.openview import by_owner
 from vcray.core.policy import Chains
+from vcray.core.queuedevices import held_devices, status_amounts
 from vcray.core.record import Record
 from vcray.core.space import CPU, MEMORY
 from vcray.core.tables import (
@@ -161,12 +162,12 @@ def _queues(view: View) -> tuple[QueueUpdate, ...]:
     sums = np.zeros_like(view.queues.allocated)
     for own, path in zip(view.queues.allocated.T, view.tree.paths, strict=True):
         sums[:, path] += own[:, None]
+    devices = held_devices(view, view.tree.paths)
     updates = []
     for queue in sorted(range(len(queues)), key=queues.names.__getitem__):
         column = sums[:, queue].tolist()
-        amounts = tuple(
-            sorted((names[r], amount) for r, amount in enumerate(column) if amount or r in (CPU, MEMORY))
-        )
+        held = {names[r]: amount for r, amount in enumerate(column) if amount or r in (CPU, MEMORY)}
+        amounts = tuple(sorted({**held, **status_amounts(devices, queue)}.items()))
         recorded = queues.allocated[queue]
         if recorded is None or _nonzero(recorded) != _nonzero(amounts):
             updates.append(QueueUpdate(queues.names[queue], queues.resource_version[queue], amounts))

@@ -8,7 +8,7 @@ deserve go first (`ordering`); `reclaiming` says who may be taken back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from pydantic import Field
@@ -17,6 +17,7 @@ from vcray.core.arrays import Bool, Int
 from vcray.core.hooks import Answer, Vote
 from vcray.core.meter import UNLIMITED, Figures
 from vcray.core.plugin import Args, Plugin
+from vcray.core.queuedevices import held_devices
 from vcray.core.queuesums import (
     elastic_by_queue,
     inqueue_by_queue,
@@ -29,6 +30,7 @@ from vcray.core.queuesums import (
 from vcray.core.tables import MISSING
 from vcray.core.victims import Candidates, Claim, ClaimKind
 from vcray.core.view import Shape, View
+from vcray.plugins.capacity.devices import REASON, DeviceQuotas
 from vcray.plugins.capacity.limits import flat_limits, tree_limits
 from vcray.plugins.capacity.ordering import Ordering, Shares
 from vcray.plugins.capacity.reclaiming import Asking, Reclaiming
@@ -37,9 +39,12 @@ from vcray.plugins.capacity.reclaiming import Asking, Reclaiming
 class CapacityArgs(Args):
     """`level`: up to which distance queues above are looked at when pods are taken back; below 0 counts as 0.
 
-    `hierarchy` is the flag of the plugin's entry."""
+    `devices`: are quotas of devices kept, and (`capacities`) those of their capacities too? `hierarchy` is the flag of the
+    plugin's entry."""
 
     level: int = Field(0, alias="ancestorReclaimLevel")
+    devices: bool = Field(True, alias="capacity.DynamicResourceAllocationEnable")
+    capacities: bool = Field(False, alias="capacity.DRAConsumableCapacityEnable")
     hierarchy: bool = Field(False, alias="enableHierarchy")
 
 
@@ -74,6 +79,13 @@ class Capacity(Plugin[CapacityArgs]):
         self.shares_ = Shares(held, self.limits_)
         self.ordering_ = Ordering(view, self.shares_, tree)
         self.figures_: list[Int] = []
+        held_now = held_devices(view, self.paths_) if self.args.devices else None
+        table = view.snapshot.details.devices
+        self.devices_ = (
+            None
+            if held_now is None or table is None
+            else DeviceQuotas(view, table, held_now, self.paths_, self.args.capacities)
+        )
         self.reclaiming_ = Reclaiming(view, held, self.limits_, level)
         self.asking_ = Asking(held, self.limits_, level)
 
@@ -94,6 +106,8 @@ class Capacity(Plugin[CapacityArgs]):
     def queue_allows(self, view: View, queue: int, shape: Shape, count: int) -> int:
         """How many keep the queue, and all above it, within what they may hold of the resources requested."""
         if not self.takes_[queue]:
+            return 0
+        if self.devices_ is not None and shape.spec.devices and not self.devices_.allows(queue, shape):
             return 0
         kept = None if view.gates is None else view.gates.reserved(queue, shape)
         for held, real in self.levels_[queue]:
@@ -119,13 +133,44 @@ class Capacity(Plugin[CapacityArgs]):
             short = short_of(view, job, self.held_[at], self.inqueue_[at], self.elastic_[at], self.real_[at])
             if short:
                 return Answer(Vote.REJECT, quota_message(short))
+        devices = self.devices_
+        if devices is not None and not devices.lets_in(queue, devices.minimum(view, job)):
+            return Answer(Vote.REJECT, quota_message([REASON]))
         return Answer(Vote.PERMIT)
 
     def job_enqueued(self, view: View, job: int) -> None:
         """The group's minimum, without what its gated pods ask, is held from now on, at every level."""
-        held = newly_held(view, job).tolist()
-        for at in self.paths_[int(view.snapshot.jobs.queue[job])]:
+        held, queue = newly_held(view, job).tolist(), int(view.snapshot.jobs.queue[job])
+        if self.devices_ is not None:
+            self.devices_.let_in(queue, self.devices_.minimum(view, job))
+        for at in self.paths_[queue]:
             self.inqueue_[at] = [a + b for a, b in zip(self.inqueue_[at], held, strict=True)]
+
+    # ---- devices ----
+
+    def reserves(self, view: View, shape: Shape) -> bool:
+        """Pods with devices are counted as they are placed."""
+        return self.devices_ is not None and bool(shape.spec.devices)
+
+    def reserve(self, view: View, task: int, node: int, promised: bool) -> Callable[[], None] | str:
+        """The pod's claims are in use; whether the queue may was asked before."""
+        self._use(view, task, 1)
+        return lambda: self._use(view, task, -1)
+
+    def release(self, view: View, task: int, node: int) -> Callable[[], None]:
+        """An evicted pod uses them no more."""
+        self._use(view, task, -1)
+        return lambda: self._use(view, task, 1)
+
+    def bind_notes(self, view: View, task: int, node: int) -> Mapping[str, str]:
+        """Nothing is written."""
+        return {}
+
+    def _use(self, view: View, task: int, sign: int) -> None:
+        tasks = view.snapshot.tasks
+        queue = int(view.snapshot.jobs.queue[tasks.job[task]])
+        if self.devices_ is not None and queue != MISSING:
+            self.devices_.held.charge(queue, view.shapes[int(tasks.shape[task])].spec.devices, sign)
 
     # ---- taking back ----
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from vcray.core.arrays import Bool, Int
 from vcray.core.meter import UNLIMITED
+from vcray.core.queuedevices import is_device_key
 from vcray.core.queuesums import limited, real_capability
 from vcray.core.space import CPU, MEMORY, PODS
 from vcray.core.tables import QueueTable
@@ -54,12 +55,15 @@ def flat_limits(view: View) -> Limits:
     bounded = (view.total > 0)[:, None] | (queues.guarantee > 0)
     bounded[[CPU, MEMORY]] = True
     deserved = np.where(bounded, np.minimum(queues.deserved, real), queues.deserved)
-    return Limits(
-        capability=_capability(queues),
-        real=real,
-        deserved=np.maximum(deserved, queues.guarantee),
-        guarantee=queues.guarantee,
-        named=_named(queues),
+    return _without_devices(
+        view,
+        Limits(
+            capability=_capability(queues),
+            real=real,
+            deserved=np.maximum(deserved, queues.guarantee),
+            guarantee=queues.guarantee.copy(),
+            named=_named(queues),
+        ),
     )
 
 
@@ -85,7 +89,15 @@ def tree_limits(view: View) -> Limits:
         guarantee[:, tree.root] = kept[:, tree.root]
         deserved[:, tree.root] = deserved[:, top].sum(axis=1)
         named[:, tree.root] = named[:, top].any(axis=1)
-    return Limits(capability, real, deserved, guarantee, named)
+    return _without_devices(view, Limits(capability, real, deserved, guarantee, named))
+
+
+def _without_devices(view: View, limits: Limits) -> Limits:
+    """Quotas of devices are kept apart: no pod requests such a resource, so it is neither deserved nor guaranteed here."""
+    rows = [row for row, name in enumerate(view.space.names) if is_device_key(name)]
+    limits.deserved[rows] = limits.guarantee[rows] = 0
+    limits.named[rows] = False
+    return limits
 
 
 def _capability(queues: QueueTable) -> Int:

@@ -1,0 +1,95 @@
+"""Devices of ResourceClaims by queue: what the pods of each queue, and of all below it, hold.
+
+A claim that several pods of a queue share counts once there, and once in each queue above. Names are those of quotas:
+`deviceclass/NAME` counts devices, `DIM.deviceclass/NAME` sums a capacity in thousandths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from vcray.core.claims_dra import DeviceTable, demand
+from vcray.core.tables import ALLOCATED_STATUS, MISSING
+from vcray.core.view import View
+
+PREFIX = "deviceclass/"
+COUNT = 1000
+"""Devices count in thousandths in a queue's status, as all scalars do."""
+MOST = 2**50
+"""No amount of a queue's status counts for more."""
+
+
+def is_device_key(name: str) -> bool:
+    """Is a resource name one of quotas of devices?"""
+    return name.startswith(PREFIX) or f".{PREFIX}" in name
+
+
+class HeldDevices:
+    """Claims in use by queue row with the number of pods that use them, and the sums of what they ask for."""
+
+    def __init__(self, table: DeviceTable, paths: Sequence[Sequence[int]]) -> None:
+        self._table = table
+        self._paths = paths
+        self._users: dict[int, dict[str, int]] = {}
+        self._sums: dict[int, dict[str, int]] = {}
+
+    def charge(self, queue: int, claims: Iterable[str], sign: int) -> None:
+        """A pod of the queue starts (1) or ends (-1) to use claims."""
+        for claim in claims:
+            for at in self._paths[queue]:
+                users = self._users.setdefault(at, {})
+                before = users.get(claim, 0)
+                users[claim] = before + sign
+                if (before if sign < 0 else users[claim]) == 1:
+                    sums = self._sums.setdefault(at, {})
+                    for name, amount in demand(self._table, claim):
+                        sums[name] = sums.get(name, 0) + sign * amount
+
+    def more(self, queue: int, claims: Iterable[str]) -> dict[str, int]:
+        """What these claims add to what the queue holds: those in use there add nothing."""
+        users = self._users.get(queue, {})
+        return total(self._table, [claim for claim in claims if not users.get(claim)])
+
+    def held(self, queue: int) -> Mapping[str, int]:
+        """Sums by name of the queue and all below it."""
+        return self._sums.get(queue, {})
+
+
+def total(table: DeviceTable, claims: Iterable[str]) -> dict[str, int]:
+    """What distinct claims ask for together."""
+    sums: dict[str, int] = {}
+    for claim in dict.fromkeys(claims):
+        for name, amount in demand(table, claim):
+            sums[name] = sums.get(name, 0) + amount
+    return sums
+
+
+def held_devices(view: View, paths: Sequence[Sequence[int]]) -> HeldDevices | None:
+    """What pods on nodes hold now; None in a cluster without devices of claims."""
+    table = view.snapshot.details.devices
+    if table is None:
+        return None
+    held = HeldDevices(table, paths)
+    tasks = view.snapshot.tasks
+    with_devices = np.array([bool(shape.spec.devices) for shape in view.shapes], dtype=bool)
+    if not with_devices.any():
+        return held
+    rows = np.flatnonzero(np.isin(view.status, ALLOCATED_STATUS) & with_devices[tasks.shape])
+    queues = view.snapshot.jobs.queue[tasks.job[rows]]
+    for shape, queue in zip(tasks.shape[rows].tolist(), queues.tolist(), strict=True):
+        if queue != MISSING:
+            held.charge(queue, view.shapes[shape].spec.devices, 1)
+    return held
+
+
+def status_amounts(held: HeldDevices | None, queue: int) -> dict[str, int]:
+    """The sums of a queue as its status has them."""
+    if held is None:
+        return {}
+    return {
+        name: min(amount * (COUNT if name.startswith(PREFIX) else 1), MOST)
+        for name, amount in held.held(queue).items()
+        if amount
+    }
