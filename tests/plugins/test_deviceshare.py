@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.builders import podgroup
+from tests.builders import node, pod, podgroup
 from tests.plugins.cardworlds import (
     IDS,
     MIG_CONFIG,
@@ -18,6 +18,7 @@ from tests.plugins.cardworlds import (
     vgpu_pod,
     world,
 )
+from vcray.api.meta import JsonObject
 from vcray.core.session import open_session
 
 
@@ -148,14 +149,14 @@ def test_a_node_whose_device_plugin_is_gone_takes_nobody() -> None:
 # ---- partitioned cards ----
 
 
-def mig_node(name: str = "n1", cards: int = 1) -> dict[str, object]:
-    return vgpu_node(name, cards, 81920, "NVIDIA-A100-SXM4-80GB", "mig")  # type: ignore[return-value]
+def mig_node(name: str = "n1", cards: int = 1) -> JsonObject:
+    return vgpu_node(name, cards, 81920, "NVIDIA-A100-SXM4-80GB", "mig")
 
 
 def test_the_smallest_instance_of_the_first_geometry_that_fits_is_taken() -> None:
-    given = world(config_map(MIG_CONFIG), mig_node(), vgpu_pod("a", 8000), vgpu_pod("b", 15000))  # type: ignore[arg-type]
+    given = world(config_map(MIG_CONFIG), mig_node(), vgpu_pod("a", 8000), vgpu_pod("b", 15000))
     assert cards_of(given, policy()) == {"a": "n1-0[group1-0],NVIDIA,8000,0:"}
-    given = world(config_map(MIG_CONFIG), mig_node(), vgpu_pod("b", 15000), vgpu_pod("c", 9000))  # type: ignore[arg-type]
+    given = world(config_map(MIG_CONFIG), mig_node(), vgpu_pod("b", 15000), vgpu_pod("c", 9000))
     assert cards_of(given, policy()) == {
         "b": "n1-0[group2-0],NVIDIA,15000,0:",
         "c": "n1-0[group2-3],NVIDIA,9000,0:",
@@ -163,7 +164,7 @@ def test_the_smallest_instance_of_the_first_geometry_that_fits_is_taken() -> Non
 
 
 def test_a_card_without_pods_takes_any_geometry_that_can_still_be_made() -> None:
-    given = world(config_map(MIG_CONFIG), mig_node(cards=2), vgpu_pod("a", 8000), vgpu_pod("b", 60000))  # type: ignore[arg-type]
+    given = world(config_map(MIG_CONFIG), mig_node(cards=2), vgpu_pod("a", 8000), vgpu_pod("b", 60000))
     assert cards_of(given, policy()) == {
         "a": "n1-1[group1-0],NVIDIA,8000,0:",
         "b": "n1-0[group3-0],NVIDIA,60000,0:",
@@ -173,7 +174,7 @@ def test_a_card_without_pods_takes_any_geometry_that_can_still_be_made() -> None
 def test_the_geometry_of_a_card_is_that_of_the_pods_on_it() -> None:
     held = vgpu_pod("r", 15000, node="n1", annotations={IDS: "n1-0[group2-1],NVIDIA,15000,0:"})
     pods = [vgpu_pod(f"p{i}", 15000, created=i) for i in range(3)]
-    found = cards_of(world(config_map(MIG_CONFIG), mig_node(), held, *pods), policy())  # type: ignore[arg-type]
+    found = cards_of(world(config_map(MIG_CONFIG), mig_node(), held, *pods), policy())
     assert sorted(found.values()) == ["n1-0[group2-0],NVIDIA,15000,0:", "n1-0[group2-2],NVIDIA,15000,0:"]
 
 
@@ -181,12 +182,12 @@ def test_a_pod_that_wants_partitions_stays_off_other_cards_and_the_reverse() -> 
     nodes = [vgpu_node("n2"), mig_node()]
     for mode, wanted in (("mig", "n1"), ("hami-core", "n2")):
         notes = {"volcano.sh/vgpu-mode": mode}
-        given = world(config_map(MIG_CONFIG), *nodes, vgpu_pod("p", 500, annotations=notes))  # type: ignore[arg-type]
+        given = world(config_map(MIG_CONFIG), *nodes, vgpu_pod("p", 500, annotations=notes))
         assert placed(given, policy())["p"][0] == wanted
 
 
 def test_cards_whose_geometry_nobody_told_are_shared_like_all_others() -> None:
-    assert cards_of(world(mig_node(), vgpu_pod("a", 8000)), policy()) == {"a": "n1-0,NVIDIA,8000,0:"}  # type: ignore[arg-type]
+    assert cards_of(world(mig_node(), vgpu_pod("a", 8000)), policy()) == {"a": "n1-0,NVIDIA,8000,0:"}
 
 
 # ---- links ----
@@ -206,3 +207,51 @@ def test_cards_that_are_joined_go_together() -> None:
         "n1-3,NVIDIA,10,0:n1-1,NVIDIA,10,0:",
         "n1-2,NVIDIA,10,0:n1-0,NVIDIA,10,0:",
     )
+
+
+def test_pods_with_several_whole_gpus_prefer_nodes_that_join_theirs() -> None:
+    labels = [
+        {"nvidia.com/gpu.product": "NVIDIA-A100-PCIE-40GB"},
+        {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "feature.node.kubernetes.io/memory-numa": "true"},
+        {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"},
+    ]
+    nodes = [node(f"n{i}", gpu=8, labels=each) for i, each in enumerate(labels)]
+    session = open_session(world(*nodes, pod("p", group="p", gpu=4)), policy())
+    (preference,) = session.placer.class_of(0, session.view.shapes[0]).preferences
+    names = session.view.snapshot.nodes.names
+    assert dict(zip(names, preference.raw.tolist(), strict=True)) == {"n0": 1, "n1": 2, "n2": 3}
+    assert placed(session.view.snapshot, policy())["p"][0] == "n2"
+    single = open_session(world(*nodes, pod("p", group="p", gpu=1)), policy())
+    assert list(single.placer.class_of(0, single.view.shapes[0]).preferences) == []
+
+
+# ---- MIG profiles by name ----
+
+
+def profile_pod(name: str, profile: str, count: int = 1, created: int = 0) -> JsonObject:
+    return pod(name, group=name, resources={f"nvidia.com/mig-{profile}": count}, created=created)
+
+
+def test_a_profile_asked_for_by_name_is_made_where_the_geometry_still_can() -> None:
+    given = world(
+        config_map(MIG_CONFIG), mig_node(), profile_pod("a", "2g.20gb", 2), profile_pod("b", "1g.10gb", 1, 1)
+    )
+    assert cards_of(given, policy()) == {
+        "a": "n1-0[group2-0],NVIDIA,20480,0:n1-0[group2-1],NVIDIA,20480,0:",
+        "b": "n1-0[group2-3],NVIDIA,10240,0:",
+    }
+
+
+def test_a_profile_that_the_cards_geometry_cannot_make_any_more_is_refused() -> None:
+    held = vgpu_pod("r", 15000, node="n1", annotations={IDS: "n1-0[group2-1],NVIDIA,15000,0:"})
+    given = world(config_map(MIG_CONFIG), mig_node(), held, profile_pod("a", "7g.80gb"))
+    assert cards_of(given, policy()) == {}
+    given = world(config_map(MIG_CONFIG), mig_node(), held, profile_pod("a", "1g.10gb"))
+    assert cards_of(given, policy()) == {"a": "n1-0[group2-3],NVIDIA,10240,0:"}
+
+
+def test_a_profile_that_a_node_lists_is_its_own_device_plugins_business() -> None:
+    listed = node("n2", resources={"nvidia.com/mig-1g.10gb": 1})
+    given = world(config_map(MIG_CONFIG), listed, profile_pod("a", "1g.10gb"), profile_pod("b", "1g.10gb"))
+    found = placed(given, policy())
+    assert list(found.values()) == [("n2", {})]

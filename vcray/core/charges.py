@@ -33,6 +33,7 @@ def charged(snapshot: Snapshot, hooks: Sequence[Charges]) -> Snapshot:
             shapes[row] = _recharged(snapshot, shapes[row], amounts)
             passed.update(name for name, amount in amounts.items() if not amount)
     changed = [row for row in found if shapes[row] is not snapshot.shapes[row]]
+    snapshot = _offered(snapshot, hooks)
     if not changed:
         return snapshot
     return replace(
@@ -41,6 +42,20 @@ def charged(snapshot: Snapshot, hooks: Sequence[Charges]) -> Snapshot:
         nodes=_nodes(snapshot, shapes, changed),
         jobs=_jobs(snapshot, passed),
     )
+
+
+def _offered(snapshot: Snapshot, hooks: Sequence[Charges]) -> Snapshot:
+    """The snapshot with what ledgers offer added to what nodes list."""
+    extra = [(name, amounts) for hook in hooks for name, amounts in hook.offers(snapshot).items()]
+    extra = [(name, amounts) for name, amounts in extra if name in snapshot.space.rows]
+    if not extra:
+        return snapshot
+    nodes = snapshot.nodes
+    allocatable, kube = nodes.allocatable.copy(), nodes.kube_allocatable.copy()
+    for name, amounts in extra:
+        allocatable[snapshot.space.rows[name]] += amounts
+        kube[snapshot.space.rows[name]] += amounts
+    return replace(snapshot, nodes=replace(nodes, allocatable=allocatable, kube_allocatable=kube))
 
 
 def _charges(snapshot: Snapshot, hooks: Sequence[Charges], spec: ShapeSpec) -> Mapping[str, int]:

@@ -52,6 +52,7 @@ COMBINE: Mapping[str, tuple[str, str]] = {
     "wakes_at": ("", "min"),
     "ran": ("", "all, sorted"),
     "charges": ("enablePredicate", "merged in policy order"),
+    "offers": ("enablePredicate", "added"),
     "open": ("", "all are called"),
     "close": ("", "all are called"),
     **PART_COMBINE,

@@ -363,9 +363,13 @@ class Ran(Protocol):
 class Charges(Protocol):
     """What pods of a shape are charged in place of their requests: resource -> whole units, 0 for one that nodes and queues
     pass by; None: what they request. Asked before the session opens, so of a plugin that was not opened. Combined: merged in
-    policy order (`vcray.core.charges`)."""
+    policy order (`vcray.core.charges`).
+
+    `offers`: resource -> (N,) what nodes have of it beyond what they list, where a ledger of the plugin knows better.
+    Combined: added."""
 
     def charges(self, snapshot: Snapshot, spec: ShapeSpec) -> Mapping[str, int] | None: ...
+    def offers(self, snapshot: Snapshot) -> Mapping[str, Int]: ...
 
 
 class Closing(Protocol):

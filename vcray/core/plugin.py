@@ -119,6 +119,7 @@ HOOKS = frozenset(
         "bind_notes",
         "card_figures",
         "charges",
+        "offers",
         "bind_before",
         "queue_figures",
         "job_share",

@@ -13,16 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from vcray.core.arrays import Bool, BoolLike, FloatLike
+from vcray.core.arrays import Bool, BoolLike, FloatLike, Int
 from vcray.core.cards import NO_CARDS, CardFigures, DeviceConfig, Holder
-from vcray.core.hooks import Reject
+from vcray.core.hooks import Preference, Reject
 from vcray.core.plugin import Plugin
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import Notes, ShapeSpec
 from vcray.core.view import Rows, Shape, View
 from vcray.plugins.deviceshare.arguments import DeviceShareArgs
 from vcray.plugins.deviceshare.decks import Choice, Owner, Phase, Refused, Share
-from vcray.plugins.deviceshare.families import charges, families, uses_groups
+from vcray.plugins.deviceshare.fabric import joined
+from vcray.plugins.deviceshare.families import charges, families, offers, uses_groups
 from vcray.plugins.deviceshare.figures import figures_of
 from vcray.plugins.deviceshare.table import Table
 from vcray.plugins.deviceshare.vgpu import Vgpu
@@ -62,6 +63,10 @@ class DeviceShare(Plugin[DeviceShareArgs]):
         if not spec.asks or not self.args.any_family:
             return None
         return charges(self.args, self._config(snapshot), snapshot, spec) or None
+
+    def offers(self, snapshot: Snapshot) -> Mapping[str, Int]:
+        """What partitioned cards can make of MIG profiles that pods ask for by name."""
+        return offers(self._config(snapshot), snapshot) if self.args.vgpu else {}
 
     def class_key(self, view: View, job: int) -> object:
         """Pods that keep away from others of their PodGroup are placed apart from those of other PodGroups."""
@@ -103,6 +108,10 @@ class DeviceShare(Plugin[DeviceShareArgs]):
 
         found: FloatLike = _each(rows, score, np.float64)
         return found
+
+    def node_preference(self, view: View, shape: Shape) -> Sequence[Preference]:
+        """Pods with several whole GPUs prefer nodes that join theirs."""
+        return joined(view, shape, max(self.args.weight, 1))
 
     def why(self, view: View, shape: Shape) -> Iterator[Reject]:
         """Reasons of the families, in their order, each with the nodes that give it."""

@@ -104,6 +104,10 @@ class AscendChips:
         """No pod names chips."""
         return False
 
+    def passes(self, cards: Sequence[Card], ask: ChipAsk) -> bool:
+        """Every node is this ledger's."""
+        return False
+
     # ---- dealing ----
 
     def choose(

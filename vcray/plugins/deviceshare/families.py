@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from vcray.api.devices import GROUP_POLICY, VGPU_REGISTER
+from vcray.core.arrays import Int
 from vcray.core.cards import DeviceConfig
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import ShapeSpec
@@ -14,7 +17,14 @@ from vcray.plugins.deviceshare.ascend import AscendChips
 from vcray.plugins.deviceshare.gpushare import GpuShare
 from vcray.plugins.deviceshare.mindcluster import MindCluster
 from vcray.plugins.deviceshare.table import Family
-from vcray.plugins.deviceshare.vgpu import SPREAD, Vgpu, charges_of, slices_of
+from vcray.plugins.deviceshare.vgpu import (
+    PROFILE,
+    SPREAD,
+    Vgpu,
+    charges_of,
+    instances_in,
+    slices_of,
+)
 from vcray.plugins.deviceshare.wire import registered
 
 
@@ -49,6 +59,25 @@ def charges(
         found |= dict.fromkeys(
             (chip.memory_resource for chip in config.chips if chip.memory_resource in named), 0
         )
+    return found
+
+
+def offers(config: DeviceConfig, snapshot: Snapshot) -> dict[str, Int]:
+    """Instances of MIG profiles that pods ask for by name and partitioned cards can still make: milli of each, by node."""
+    wanted = {
+        name
+        for spec in snapshot.shapes
+        for ask in spec.asks
+        for name, _ in ask.amounts
+        if name.startswith(PROFILE)
+    }
+    found: dict[str, Int] = {}
+    texts = [dict(notes).get(VGPU_REGISTER, "") for notes in snapshot.nodes.notes] if wanted else []
+    for name in sorted(wanted):
+        profile = name.removeprefix(PROFILE)
+        counts = [instances_in(text, config.vgpu, profile) if text else 0 for text in texts]
+        if any(counts):
+            found[name] = np.array(counts, dtype=np.int64) * 1000
     return found
 
 

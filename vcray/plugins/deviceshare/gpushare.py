@@ -67,6 +67,10 @@ class GpuShare:
         """Cards of a node are alike."""
         return False
 
+    def passes(self, cards: Sequence[Card], ask: GpuAsk) -> bool:
+        """Every node is this ledger's."""
+        return False
+
     def choose(
         self, cards: Sequence[Card], usage: list[Usage], ask: GpuAsk, owner: Owner, links: Links | None
     ) -> Choice | Refused:

@@ -107,6 +107,10 @@ class MindCluster:
         """No pod names chips."""
         return False
 
+    def passes(self, cards: Sequence[Card], ask: CoreAsk) -> bool:
+        """Every node is this ledger's."""
+        return False
+
     def choose(
         self, cards: Sequence[Card], usage: list[Usage], ask: CoreAsk, owner: Owner, links: Links | None
     ) -> Choice | Refused:

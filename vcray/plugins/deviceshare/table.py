@@ -32,6 +32,8 @@ from vcray.plugins.deviceshare.links import Links, links_of
 A = TypeVar("A", bound=Hashable)
 
 NO_CARDS = Refused("node not initialized with device", curable=False)
+NOTHING = Choice(())
+"""Nothing to choose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,10 @@ class Family(Protocol[A]):
 
     def names_cards(self, ask: A) -> bool:
         """Does it matter for the pod which of equal cards is which?"""
+        ...
+
+    def passes(self, cards: Sequence[Card], ask: A) -> bool:
+        """Is a node with these cards no business of the family, so that amounts alone decide?"""
         ...
 
     def choose(
@@ -137,6 +143,8 @@ class Table(Generic[A]):
     def answer(self, shape: int, ask: A, node: int, copies: int = 0) -> Choice | Refused:
         """What the node offers beside all that stays there and `copies` more such pods."""
         deck = self.deck(node)
+        if self.family.passes(deck.cards, ask):
+            return NOTHING
         if not deck.cards:
             return NO_CARDS
         if copies:
@@ -166,6 +174,8 @@ class Table(Generic[A]):
     def choose(self, ask: A, node: int, owner: Owner, promised: bool) -> Choice | Refused:
         """Cards for one pod, now or once what leaves is gone."""
         deck = self.deck(node)
+        if self.family.passes(deck.cards, ask):
+            return NOTHING
         if not deck.cards:
             return NO_CARDS
         return self.family.choose(deck.cards, deck.usage(promised), ask, owner, self._links[node])

@@ -48,14 +48,20 @@ CORES = 100
 """A card's cores, in per cent."""
 
 
+PROFILE = "nvidia.com/mig-"
+"""What resources of MIG profiles begin with, as NVIDIA's own device plugin calls them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What one container asks for: `number` cards with `memory` MiB or `percentage` of each one's, and `cores` per cent."""
+    """What one container asks for: `number` cards with `memory` MiB or `percentage` of each one's, and `cores` per cent; or
+    so many instances of a MIG profile."""
 
     number: int
     memory: int
     percentage: int
     cores: int
+    profile: str = ""
 
     def memory_on(self, card: Card) -> int:
         """MiB on a card; a percentage goes before an amount."""
@@ -99,7 +105,7 @@ class Vgpu:
 
     def asks(self, spec: ShapeSpec) -> Ask | None:
         """The pod's ask; None for a pod without one."""
-        slices = slices_of(spec, self.config)
+        slices = (*slices_of(spec, self.config), *instances_of(spec))
         if not slices:
             return None
         notes = dict(spec.notes)
@@ -141,6 +147,10 @@ class Vgpu:
         """Does it matter which card is which?"""
         return bool(ask.use_cards or ask.no_cards)
 
+    def passes(self, cards: Sequence[Card], ask: Ask) -> bool:
+        """Instances of MIG profiles that another device plugin offers are none of this ledger's."""
+        return all(piece.profile for piece in ask.slices) and not any(card.mode == MIG for card in cards)
+
     # ---- dealing ----
 
     def choose(
@@ -159,7 +169,7 @@ class Vgpu:
         containers: list[tuple[Part, ...]] = []
         score = 0.0
         for piece in ask.slices:
-            if piece.number > len(cards):
+            if piece.number > len(cards) and not piece.profile:
                 return Refused("no enough gpu cards on node", curable=False)
             dealt = self._deal(cards, usage, ask, piece, owner, links)
             if len(dealt) < piece.number:
@@ -179,7 +189,9 @@ class Vgpu:
         links: Links | None,
     ) -> tuple[Part, ...]:
         order = self._order(usage)
-        if links is not None and piece.number > 1:
+        if piece.profile:
+            order = [place for place in order for _ in range(piece.number)]
+        elif links is not None and piece.number > 1:
             fits = [
                 place for place in order if self._part(cards, usage, ask, piece, owner, place) is not None
             ]
@@ -214,15 +226,18 @@ class Vgpu:
         if ask.alone_in_group and owner.group and any(other.group == owner.group for other in taken.owners):
             return None
         if card.mode != MIG:
+            if piece.profile:
+                return None
             if owner.rules and any(owner.rules & other.rules for other in taken.owners):
                 return None
             return Part(place, memory, piece.cores, told=memory)
         groups = geometries_of(card.kind, self.config.geometries)
         factor = self.config.memory_factor
-        found = find(groups, taken.geometry, taken.slots, memory * factor)
+        found = find(groups, taken.geometry, taken.slots, memory * factor, piece.profile)
         if found is None:
             return None
-        return Part(place, found.memory // factor, piece.cores, found.geometry, found.place, memory)
+        size = found.memory // factor
+        return Part(place, size, piece.cores, found.geometry, found.place, size if piece.profile else memory)
 
     # ---- what is written ----
 
@@ -233,6 +248,8 @@ class Vgpu:
             for parts in choice.containers
         ]
         ids = spell(containers, WORD)
+        if not ids:
+            return {}
         return {
             VGPU_NODE: node,
             VGPU_TIME: str(now),
@@ -284,6 +301,33 @@ def slices_of(spec: ShapeSpec, config: VgpuConfig) -> tuple[Slice, ...]:
             percentage = 100
         found.append(Slice(amounts.get(config.count, 1), memory, percentage, amounts.get(config.cores, 0)))
     return tuple(piece for piece in found if piece.number > 0)
+
+
+def instances_of(spec: ShapeSpec) -> tuple[Slice, ...]:
+    """Instances of MIG profiles that containers ask for by name."""
+    return tuple(
+        Slice(amount, 0, -1, 0, name.removeprefix(PROFILE))
+        for ask in spec.asks
+        if ask.kind != "init"
+        for name, amount in ask.amounts
+        if name.startswith(PROFILE) and amount > 0
+    )
+
+
+@lru_cache(maxsize=65536)
+def instances_in(text: str, config: VgpuConfig, profile: str) -> int:
+    """The most instances of a profile that a node's partitioned cards can make."""
+    return sum(
+        max(
+            (
+                sum(instance.count for instance in group.instances if instance.name == profile)
+                for group in geometries_of(card.kind, config.geometries)
+            ),
+            default=0,
+        )
+        for card in _cards(text, config.geometries)
+        if card.mode == MIG
+    )
 
 
 def charges_of(spec: ShapeSpec, config: VgpuConfig, largest: int) -> dict[str, int]:
