@@ -12,7 +12,6 @@ from vcray.cli.vcctl import ROOT as VCCTL
 from vcray.config.settings import PREFIX, Settings
 from vcray.errors import CODES
 from vcray.metrics import Metrics
-from vcray.registry import PLUGINS, discover
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -161,19 +160,6 @@ def test_links_in_the_documentation_lead_somewhere():
     ]
 
     assert broken == []
-
-
-@pytest.mark.parametrize("name", discover().names(PLUGINS))
-def test_every_plugin_is_documented_with_all_its_arguments(name):
-    own = f"plugins/{name}.md"
-    text = page(own if (REPOSITORY / "docs" / own).exists() else "plugins.md")
-
-    plugin = discover().load(PLUGINS, name)
-
-    assert f"`{name}`" in text or f"## {name}" in text
-    keys = [field.alias or key for key, field in plugin.args_model.model_fields.items()]
-    known = [*keys, *plugin.args_model.families]
-    assert [key for key in known if key not in text and f"{key.split('.')[0]}.*" not in text] == []
 
 
 def test_every_example_is_listed_in_its_readme():
