@@ -23,7 +23,6 @@ from vcray.config.scheduler import PluginConfig
 from vcray.core.arrays import Int
 from vcray.core.carry import Carry
 from vcray.core.decisions import Decisions, Waiting
-from vcray.core.meter import Meter
 from vcray.core.plugin import Args, Plugin
 from vcray.core.policy import Policy, Recipe
 from vcray.core.session import decide
@@ -147,9 +146,7 @@ class AgentPath:
         opened = perf_counter()
         if not len(snapshot.tasks):
             return None
-        meter = Meter(perf_counter)
-        decided = decide(snapshot, self._policy, self._carry, meter=meter)
-        decisions = self._reworded(snapshot, decided)
+        decisions = self._reworded(snapshot, decide(snapshot, self._policy, self._carry))
         merge.assume(decisions.commits, now)
         self._remember(snapshot, decisions, now)
         self._metrics.agent_snapshot.observe((opened - started) * 1000)
@@ -157,7 +154,9 @@ class AgentPath:
         kept = self._novelty.keep(decisions, now)
         if not kept.commits and not kept.waiting:
             return None
-        return Execute(kept, (), meter.bound)
+        ages = dict(zip(snapshot.tasks.uids, snapshot.tasks.created.tolist(), strict=True))
+        uids = [bind.uid for commit in kept.commits for bind in commit.binds]
+        return Execute(kept, (), {uid: ages[uid] for uid in uids})
 
     def learn(self, outcomes: Iterable[Outcome], now: float) -> list[str]:
         """What became of bindings; uids whose placements came to nothing."""

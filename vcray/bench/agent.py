@@ -30,7 +30,8 @@ WARM_UP = 20
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """One run; times in milliseconds: `p50_ms` and `p99_ms` from event to decision, `turn_*` of the decision alone."""
+    """One run; times in milliseconds: `p50_ms` and `p99_ms` from event to decision, `turn_*` of the decision alone, `cpu_*`
+    processor time from event to decision."""
 
     nodes: int
     running: int
@@ -41,6 +42,8 @@ class AgentResult:
     p99_ms: float
     turn_p50_ms: float
     turn_p99_ms: float
+    cpu_p50_ms: float
+    cpu_p99_ms: float
     peak_rss_mib: float
 
 
@@ -75,24 +78,27 @@ def run_agent(nodes: int, running: int, pods: int, shapes: int) -> AgentResult:
     merge.snapshot(0.0, 0)
     whole: list[float] = []
     turns: list[float] = []
+    cpu: list[float] = []
     placed = 0
     gc.collect()
     gc.freeze()
     for index in range(WARM_UP + pods):
         pod = _pod(f"pod-{index}", index % shapes, AGENT_SCHEDULER_NAME, "")
-        started = time.perf_counter()
+        started, busy = time.perf_counter(), time.process_time()
         see("Pod", [pod])
         decided = time.perf_counter()
         order = path.turn(merge, float(index))
-        ended = time.perf_counter()
+        ended, spent = time.perf_counter(), time.process_time() - busy
         binds = [] if order is None else [bind for commit in order.decisions.commits for bind in commit.binds]
         if index >= WARM_UP:
             whole.append((ended - started) * 1000)
             turns.append((ended - decided) * 1000)
+            cpu.append(spent * 1000)
             placed += len(binds)
         see("Pod", [_pod(f"pod-{index}", index % shapes, AGENT_SCHEDULER_NAME, bind.node) for bind in binds])
     gc.unfreeze()
     p50, p99 = np.percentile(np.array(whole), (50, 99)).tolist()
+    cpu_p50, cpu_p99 = np.percentile(np.array(cpu), (50, 99)).tolist()
     turn_p50, turn_p99 = np.percentile(np.array(turns), (50, 99)).tolist()
     return AgentResult(
         nodes=nodes,
@@ -104,6 +110,8 @@ def run_agent(nodes: int, running: int, pods: int, shapes: int) -> AgentResult:
         p99_ms=round(p99, 3),
         turn_p50_ms=round(turn_p50, 3),
         turn_p99_ms=round(turn_p99, 3),
+        cpu_p50_ms=round(cpu_p50, 3),
+        cpu_p99_ms=round(cpu_p99, 3),
         peak_rss_mib=round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
     )
 
