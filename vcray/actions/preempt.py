@@ -12,7 +12,7 @@ from pydantic import Field
 
 from vcray.core.action import Action
 from vcray.core.candidates import Pool
-from vcray.core.claimants import Claimants, close_claims, losers, may_preempt, stays_near
+from vcray.core.claimants import Claimants, close_claims, losers, may_evict, stays_near
 from vcray.core.dryrun import DryRuns, Limits
 from vcray.core.hunt import Hunt, pool_tasks
 from vcray.core.plugin import Args
@@ -81,7 +81,7 @@ class _Run:
         for task in self.claimants.tasks(job):
             if not session.chains.job_starving(session.view, job):
                 break
-            if may_preempt(session, task):
+            if may_evict(session, task):
                 self.hunt.claim(task, pool)
         close_claims(session, job, mark, self.hunt.reason)
         self.claimants.turns.fell(losers(session, mark))
@@ -99,7 +99,7 @@ class _Run:
                     return
                 pool = Pool(session.view, session.chains, session.ledger, mine)
             mark = session.ledger.checkpoint()
-            if not may_preempt(session, task) or not self.hunt.claim(task, pool, others=False):
+            if not may_evict(session, task) or not self.hunt.claim(task, pool, others=False):
                 return
             session.ledger.keep(mark)
             session.meter.transactions[self.hunt.reason] += 1

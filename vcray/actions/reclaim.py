@@ -11,7 +11,7 @@ from pydantic import Field
 
 from vcray.core.action import Action
 from vcray.core.candidates import Pool
-from vcray.core.claimants import Claimants, close_claims, losers, must_stay_near, never_preempts
+from vcray.core.claimants import Claimants, close_claims, losers, may_evict, must_stay_near
 from vcray.core.hunt import Hunt, pool_tasks
 from vcray.core.plugin import Args
 from vcray.core.session import Session
@@ -68,7 +68,7 @@ class _Run:
             if not chains.job_starving(view, job):
                 break
             request = view.shapes[int(table.shape[task])].request
-            if not never_preempts(session, task) and chains.verdicts.queue_preemptive(view, queue, request):
+            if may_evict(session, task) and chains.verdicts.queue_preemptive(view, queue, request):
                 self.hunt.claim(task, pool)
         close_claims(session, job, mark, self.hunt.reason)
         self.claimants.turns.fell(losers(session, mark))

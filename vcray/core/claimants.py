@@ -48,23 +48,17 @@ class Claimants:
         return tasks
 
     def may_evict(self, job: int) -> bool:
-        """Does none of its pending pods say preemptionPolicy Never?"""
-        return not any(never_preempts(self.session, task) for task in self.tasks(job))
+        """May all of its pending pods take part in an eviction?"""
+        return all(may_evict(self.session, task) for task in self.tasks(job))
 
 
-def may_preempt(session: Session, task: int) -> bool:
-    """Not with preemptionPolicy Never, and not while a less valuable pod is on its way out of the node that is nominated."""
+def may_evict(session: Session, task: int) -> bool:
+    """Not with preemptionPolicy Never, and not while something is on its way out of the node that is nominated: most likely
+    it makes the room that was claimed, and where a filter still sees it the pod only looks as if it had none."""
     view = session.view
-    table = view.snapshot.tasks
-    facts = view.snapshot.pod_facts
-    if never_preempts(session, task):
-        return False
-    node = int(table.nominated[task])
-    if node == MISSING:
-        return True
-    leaving = np.flatnonzero((table.node == node) & (table.status == Status.RELEASING))
-    mine = facts[int(table.facts[task])].priority or 0
-    return all((facts[row].priority or 0) >= mine for row in table.facts[leaving].tolist())
+    node = int(view.snapshot.tasks.nominated[task])
+    leaving = node != MISSING and bool(view.snapshot.nodes.releasing[:, node].any())
+    return not leaving and not never_preempts(session, task)
 
 
 def never_preempts(session: Session, task: int) -> bool:

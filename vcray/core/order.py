@@ -77,8 +77,8 @@ class Turns:
         """The first queue, taken out. One whose key has moved since it was pushed, by a charge of another queue in its tree
         or by an eviction, goes back to its new place first."""
         if self.chains.rekeys:
-            for queue in self._queues:
-                self.push_queue(queue)
+            for waiting in self._queues:
+                self.push_queue(waiting)
         while (queue := self._queues.pop()) is not None:
             key = self._queue_key(queue)
             if key == self._queues.popped:
