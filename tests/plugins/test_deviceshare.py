@@ -255,3 +255,44 @@ def test_a_profile_that_a_node_lists_is_its_own_device_plugins_business() -> Non
     given = world(config_map(MIG_CONFIG), listed, profile_pod("a", "1g.10gb"), profile_pod("b", "1g.10gb"))
     found = placed(given, policy())
     assert list(found.values()) == [("n2", {})]
+
+
+# ---- the lock of a node ----
+
+
+def test_with_the_lock_a_node_hands_cards_to_one_group_at_a_time() -> None:
+    pods = [
+        vgpu_pod("a", 10),
+        vgpu_pod("b", 10),
+        vgpu_pod("g-0", 10, group="g"),
+        vgpu_pod("g-1", 10, group="g"),
+    ]
+    group = podgroup("g", 2, created=-1)
+    assert len(placed(world(vgpu_node(), group, *pods), policy())) == 4
+    locked = placed(world(vgpu_node(), group, *pods), policy(VGPUEnable=True, NodeLockEnable=True))
+    assert set(locked) == {"g-0", "g-1"}
+
+
+def test_a_lock_ends_when_the_device_plugin_says_so_or_after_five_minutes() -> None:
+    for phase, ago, taken in (("allocating", 10, False), ("success", 10, True), ("allocating", 301, True)):
+        notes = {
+            IDS: "n1-0,NVIDIA,10,0:",
+            "volcano.sh/bind-phase": phase,
+            "volcano.sh/bind-time": str(1_790_000_000 - ago),
+        }
+        given = world(vgpu_node(), vgpu_pod("r", 10, node="n1", annotations=notes), vgpu_pod("p", 10))
+        assert bool(placed(given, policy(VGPUEnable=True, NodeLockEnable=True))) is taken
+        assert placed(given, policy())
+
+
+def test_a_node_that_could_not_give_cards_now_says_why() -> None:
+    leaving = vgpu_pod("r", 900, node="n1", annotations={IDS: "n1-0,NVIDIA,900,0:"}, deleting=True)
+    given = world(vgpu_node(cards=1), leaving, vgpu_pod("p", 100), vgpu_pod("q", 100), vgpu_pod("s", 100))
+    session = open_session(given, policy(VGPUEnable=True, NodeLockEnable=True))
+    tasks = session.view.snapshot.tasks
+    row = tasks.names.index("default/p")
+    job, shape = int(tasks.job[row]), session.view.shapes[int(tasks.shape[row])]
+    assert session.placer.place(job, shape, [row]) == 1
+    other = tasks.names.index("default/q")
+    assert session.placer.place(int(tasks.job[other]), shape, [other]) == 0
+    assert "1 node is locked while cards are handed over to another pod" in session.placer.explain(job, shape)

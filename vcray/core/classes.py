@@ -83,7 +83,7 @@ class Class:
         }
         self.groups: dict[bool, GroupKeys] = {}
         self.reserves = bool(ledger.reservations.of(shape))
-        self.refused: dict[bool, set[int]] = {False: set(), True: set()}
+        self.refused: dict[bool, dict[int, str]] = {False: {}, True: {}}
         self.refused_at: tuple[int, ...] = ()
 
     def _preferences(self) -> list[Preference]:
@@ -106,10 +106,10 @@ class Class:
 
     # ---- nodes that could not reserve ----
 
-    def refuse(self, node: int, promised: bool) -> None:
+    def refuse(self, node: int, promised: bool, why: str) -> None:
         """A node could not reserve what the task needs: it is out for equal tasks until something is freed, or it moves.
         Where only what is there now is too little, it may still be promised."""
-        self.refused[promised].add(node)
+        self.refused[promised][node] = why
         for group in self.groups.values():
             group.reconsider([node])
 
@@ -119,9 +119,9 @@ class Class:
         if state == self.refused_at:
             return
         self.refused_at = state
-        rows = sorted(self.refused[False] | self.refused[True])
+        rows = sorted({*self.refused[False], *self.refused[True]})
         if rows:
-            self.refused = {False: set(), True: set()}
+            self.refused = {False: {}, True: {}}
             for group in self.groups.values():
                 group.reconsider(rows)
 

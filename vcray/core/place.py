@@ -129,11 +129,12 @@ class Placer:
             if cls.reserves:
                 cls.forgive(self.ledger.reservations.kind(shape, task))
             while picks := self._propose(cls, promised, 1, job, task, scope):
-                if not self.ledger.pipeline(job, shape, [task], picks, reason):
+                why = self.ledger.pipeline(job, shape, [task], picks, reason)
+                if not why:
                     if scope is not None:
                         scope.follow(self.view.hypernodes, picks)
                     return True
-                cls.refuse(picks[0], promised)
+                cls.refuse(picks[0], promised, why)
         return False
 
     def promise_at(self, job: int, shape: Shape, task: int, node: int, reason: str) -> bool:
@@ -190,10 +191,10 @@ class Placer:
     ) -> bool:
         """False when the one node could not reserve what the task needs: then it is out for this class."""
         step = self.ledger.pipeline if promised else self.ledger.place
-        if not step(job, cls.shape, tasks, nodes):
-            return True
-        cls.refuse(nodes[0], promised)
-        return False
+        why = step(job, cls.shape, tasks, nodes)
+        if why:
+            cls.refuse(nodes[0], promised, why)
+        return not why
 
     def _fill(self, cls: Class, promised: bool, job: int, tasks: Sequence[int], scope: Scope | None) -> int:
         if promised and not self.ledger.frees:

@@ -46,6 +46,10 @@ def explain(view: View, chains: Chains, cls: Class, rows: Int | None = None) -> 
             told |= hit
             if not reject.curable:
                 alive &= ~hit
+    for row, text in {**cls.refused[True], **cls.refused[False]}.items():
+        if alive[row] and not told[row]:
+            _count(counts, text, 1)
+            told[row] = True
     _count(counts, "node(s) were refused without a reason", int((within & ~told).sum()))
     return fit_error(total, counts)
 

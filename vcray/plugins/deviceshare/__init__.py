@@ -25,7 +25,7 @@ from vcray.plugins.deviceshare.decks import Choice, Owner, Phase, Refused, Share
 from vcray.plugins.deviceshare.fabric import joined
 from vcray.plugins.deviceshare.families import charges, families, offers, uses_groups
 from vcray.plugins.deviceshare.figures import figures_of
-from vcray.plugins.deviceshare.table import Table
+from vcray.plugins.deviceshare.table import Table, busy_until
 from vcray.plugins.deviceshare.vgpu import Vgpu
 
 AnyTable = Table[Any]
@@ -141,7 +141,10 @@ class DeviceShare(Plugin[DeviceShareArgs]):
             if isinstance(answer, Refused):
                 _undo(undos)
                 return answer.reason
-            share = Share(answer.parts, phase, owner, answer)
+            if self.args.node_lock and answer.parts and table.deck(node).busy_for(owner):
+                _undo(undos)
+                return "node is locked while cards are handed over to another pod"
+            share = Share(answer.parts, phase, owner, answer, busy=not promised)
             undos.append(table.deck(node).put(view.snapshot.tasks.names[task], share))
         return lambda: _undo(undos)
 
@@ -161,6 +164,13 @@ class DeviceShare(Plugin[DeviceShareArgs]):
             if share is not None and share.choice is not None:
                 notes.update(table.family.notes(deck.cards, share.choice, where, int(view.snapshot.now)))
         return notes
+
+    def wakes_at(self, view: View) -> float | None:
+        """When the next lock of a node ends by time alone."""
+        if not self.args.node_lock:
+            return None
+        ends = (busy_until(dict(holder.notes)) for holder in view.snapshot.details.holders or ())
+        return min((end for end in ends if end > view.snapshot.now), default=None)
 
     def card_figures(self, view: View) -> Mapping[str, Sequence[CardFigures]]:
         """Cards of all nodes that register any for vGPU."""

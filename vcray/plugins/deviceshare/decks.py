@@ -7,7 +7,7 @@ beside those that stay. Every change gives back what undoes it exactly.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 
@@ -81,12 +81,13 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one pod holds."""
+    """What one pod holds. `busy`: its device plugin has not handed the cards over yet."""
 
     parts: tuple[Part, ...]
     phase: Phase
     owner: Owner
     choice: Choice | None = None
+    busy: bool = False
 
 
 @dataclass(slots=True)
@@ -181,7 +182,14 @@ class Deck:
             return _nothing
         if share.phase is Phase.PROMISED:
             return self._set(pod, None)
-        return self._set(pod, Share(share.parts, Phase.LEAVING, share.owner, share.choice))
+        return self._set(pod, replace(share, phase=Phase.LEAVING))
+
+    def busy_for(self, owner: Owner) -> bool:
+        """Are cards being handed over to a pod of another PodGroup, or to one of an earlier round?"""
+        return any(
+            share.busy and (share.choice is None or share.owner.group != owner.group)
+            for share in self.shares.values()
+        )
 
     def _set(self, pod: str, share: Share | None) -> Undo:
         before, version = self.shares.get(pod), self.version

@@ -8,9 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
-from vcray.api.devices import HAMI_SCORE
+from vcray.api.devices import (
+    ALLOCATING,
+    BIND_PHASE,
+    BIND_TIME,
+    HAMI_BIND_PHASE,
+    HAMI_BIND_TIME,
+    HAMI_SCORE,
+)
 from vcray.core.cards import Holder
 from vcray.core.tables import MISSING, ShapeSpec
 from vcray.core.view import View
@@ -28,12 +35,15 @@ from vcray.plugins.deviceshare.decks import (
     equal_cards,
 )
 from vcray.plugins.deviceshare.links import Links, links_of
+from vcray.plugins.deviceshare.wire import number
 
 A = TypeVar("A", bound=Hashable)
 
 NO_CARDS = Refused("node not initialized with device", curable=False)
 NOTHING = Choice(())
 """Nothing to choose."""
+LOCKED_S: Final = 300
+"""How long a node may be busy with one pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +65,14 @@ class NodeFacts:
         number = labels.keys.get(key)
         value = MISSING if number is None else int(labels.column[number, self.node])
         return "" if number is None or value == MISSING else labels.values[number][value]
+
+
+def busy_until(notes: Mapping[str, str]) -> float:
+    """When a pod's node is free again though its device plugin never handed the cards over; 0 when it has."""
+    for phase, time in ((BIND_PHASE, BIND_TIME), (HAMI_BIND_PHASE, HAMI_BIND_TIME)):
+        if notes.get(phase) == ALLOCATING:
+            return number(notes.get(time, "")) + LOCKED_S
+    return 0
 
 
 class Family(Protocol[A]):
@@ -130,8 +148,12 @@ class Table(Generic[A]):
                 parts = self.family.parts(holder, cards)
                 if parts:
                     phase = Phase.LEAVING if holder.leaving else Phase.HELD
-                    found.put(holder.pod, Share(parts, phase, owner))
+                    found.put(holder.pod, Share(parts, phase, owner, busy=self._is_busy(dict(holder.notes))))
         return found
+
+    def _is_busy(self, notes: Mapping[str, str]) -> bool:
+        """Is the pod's device plugin still to hand its cards over? It is waited for five minutes, as Volcano's lock is."""
+        return busy_until(notes) > self._view.snapshot.now
 
     def is_held(self, node: int) -> bool:
         """May any pod hold cards of the node? Nodes that nobody looked at are not looked at for this."""
