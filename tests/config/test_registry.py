@@ -75,6 +75,21 @@ def test_a_policy_goes_on_without_unknown_plugins_and_wrong_arguments() -> None:
     assert policy.problems[0].where == "tiers[0].plugins[0]"
 
 
+def test_of_two_entries_of_one_plugin_both_go_by_the_last_ones_arguments() -> None:
+    conf = (
+        "actions: allocate\n"
+        "tiers:\n"
+        "- plugins: [{name: binpack, arguments: {binpack.weight: 3}}]\n"
+        "- plugins: [{name: binpack, enableNodeOrder: false, arguments: {binpack.weight: 5}}]"
+    )
+
+    policy = build_policy(load_scheduler_config(conf), discover([]))
+
+    recipes = [recipe for tier in policy.tiers for recipe in tier]
+    assert [recipe.args.model_dump(by_alias=True)["binpack.weight"] for recipe in recipes] == [5, 5]
+    assert [recipe.config.enabled("enableNodeOrder") for recipe in recipes] == [True, False]
+
+
 def test_an_unknown_action_is_refused() -> None:
     with pytest.raises(ConfigError, match="unknown action 'alocate'"):
         build_policy(load_scheduler_config("actions: alocate"), discover([]))

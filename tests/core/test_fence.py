@@ -17,6 +17,7 @@ from vcray.core.fence import EVERYTHING, Fence, is_built_in
 from vcray.core.hooks import Vote
 from vcray.core.plugin import Args, Plugin
 from vcray.core.policy import Policy, policy_of
+from vcray.core.pools import ScorersLost
 from vcray.core.session import decide
 from vcray.core.snapshot import Snapshot
 from vcray.plugins.gang import Gang
@@ -202,6 +203,23 @@ def test_built_ins_are_told_by_their_module() -> None:
     assert is_built_in(Gang)
     assert not is_built_in(stubs.Gang)
     assert not is_built_in(user_plugin())
+
+
+def test_scorers_that_are_lost_are_not_blamed_on_users() -> None:
+    def lose(self: object, view: object) -> None:
+        raise ScorersLost("gone")
+
+    class Asks(Allocate):
+        run = lose
+
+    with pytest.raises(ScorersLost):
+        decide(WORLD, replace(policy(user_plugin(node_score=answers(1.0))), actions=(_ours(Asks),)))
+
+
+def _ours(action: type[Action]) -> Action:
+    """An action that counts as built in."""
+    action.__module__ = "vcray.actions.asks"
+    return action({})
 
 
 def test_a_snapshot_without_a_root_queue_has_no_place_for_the_event() -> None:

@@ -19,7 +19,7 @@ from vcray.core.meter import Meter, collect
 from vcray.core.openview import open_view
 from vcray.core.place import Placer
 from vcray.core.policy import Chains, Policy
-from vcray.core.pools import Pools
+from vcray.core.pools import Pools, ScorersLost
 from vcray.core.queuetree import ROOT
 from vcray.core.record import Record
 from vcray.core.reserve import Reservations
@@ -89,7 +89,7 @@ def decide(
             policy = without(policy, failed.plugin, failed.hook)
         except Exception as error:
             users = users_of(policy)
-            if not users:
+            if not users or isinstance(error, ScorersLost):
                 raise
             why = f"the round failed with them: {type(error).__name__}: {error}"
             left += [LeftOut(name, EVERYTHING, why) for name in dict.fromkeys(users)]
