@@ -186,3 +186,38 @@ def agent(nodes: int, running: int, pods: int, shapes: int, only_json: bool) -> 
     from vcray.bench.agent import run_agent
 
     _show(lambda: run_agent(nodes, running, pods, shapes), "bench agent", only_json)
+
+
+@command.command("topology")
+@click.option("--nodes", type=click.IntRange(2), default=1000, show_default=True, help="Nodes, in racks.")
+@click.option("--pods", type=click.IntRange(1), default=1000, show_default=True, help="Pods to place.")
+@click.option("--gang", type=click.IntRange(1), default=32, show_default=True, help="Pods of a gang.")
+@click.option(
+    "--shapes", type=click.IntRange(1), default=20, show_default=True, help="Different kinds of pods."
+)
+@click.option("--load", "loads", multiple=True, help="Only this load; may be given several times.")
+@click.option("--json", "only_json", is_flag=True, help="Print the JSON line only.")
+def topology(nodes: int, pods: int, gang: int, shapes: int, loads: tuple[str, ...], only_json: bool) -> None:
+    """Measure what the network costs: one decision a load, on an empty cluster of racks and spines.
+
+    Loads: off, normal (pods packed by HyperNode), hard and soft gangs, groups (sub-groups of 8), stuck (gangs that cannot fit). The
+    last line is one JSON object.
+
+    \b
+    Example:
+      vcray bench topology --nodes 10000 --pods 5000
+    """
+    from vcray.bench.topology import LOADS, run_topology
+    from vcray.cli.output import print_table
+    from vcray.errors import InputError, Problem
+
+    try:
+        results = run_topology(nodes, pods, gang, shapes, loads or tuple(LOADS))
+    except ValueError as error:
+        raise InputError(Problem("VC0502", "bench topology", str(error))) from error
+    if not only_json:
+        rows = [
+            [r.load, f"{r.placed:,}", f"{r.wall_s:,}", f"{r.cpu_s:,}", f"{r.pods_per_s:,}"] for r in results
+        ]
+        print_table(["load", "placed", "seconds", "CPU seconds", "pods a second"], rows, sys.stdout)
+    click.echo(json.dumps([asdict(result) for result in results]))
