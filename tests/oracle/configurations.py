@@ -67,6 +67,11 @@ def random_configuration(rng: Random, theme: str) -> Object:
     """Mostly the well known ones; else one with plugins missing, other arguments or flags off."""
     if theme in ("preempting", "reclaiming", "family", "branches"):
         return _taking(rng, theme)
+    if theme == "network":
+        second = ["drf", "predicates", "proportion", "nodeorder", "binpack", "network-topology-aware"]
+        if rng.random() < 0.4:
+            second = rng.sample(second, 6)
+        return configuration(rng.choice(["allocate, backfill", ALL]), [*FIRST], second)
     known = [DEFAULT, HELM, HELM, KA, K0]
     if theme == "admission":
         known = [DEFAULT, HELM, K0]

@@ -113,6 +113,7 @@ class Job:
     phase: str
     min_resources: Amounts | None
     role_minimum: dict[str, int]
+    topology: Object | None = None
     pods: list[Pod] = field(default_factory=list)
 
     def count(self, *statuses: str) -> int:
@@ -154,6 +155,7 @@ class Cluster:
     nodes: dict[str, Node] = field(default_factory=dict)
     jobs: dict[str, Job] = field(default_factory=dict)
     queues: dict[str, Queue] = field(default_factory=dict)
+    hypernodes: list[Object] = field(default_factory=list)
 
 
 def plus(left: Amounts, right: Amounts) -> Amounts:
@@ -320,6 +322,7 @@ def read_job(group: Object, classes: dict[str, int], default_priority: int) -> J
         phase=group.get("status", {}).get("phase", ""),
         min_resources=None if needs is None else amounts(needs),
         role_minimum=dict(spec.get("minTaskMember") or {}),
+        topology=spec.get("networkTopology"),
     )
 
 
@@ -352,7 +355,7 @@ def read_cluster(objects: list[Object]) -> Cluster:
     claims = {
         (c["metadata"]["namespace"], c["metadata"]["name"]): c for c in kinds.get("PersistentVolumeClaim", [])
     }
-    cluster = Cluster()
+    cluster = Cluster(hypernodes=kinds.get("HyperNode", []))
     for node in map(read_node, kinds.get("Node", [])):
         cluster.nodes[node.name] = node
     for queue in map(read_queue, kinds.get("Queue", [])):

@@ -36,6 +36,7 @@ def random_cluster(number: int) -> RandomCluster:
     if rng.random() < 0.1:
         cluster.add("PriorityClass", {"name": "usual"}, value=50, globalDefault=True)
     _queues(cluster)
+    _hypernodes(cluster)
     _others(cluster)
     for row in range(rng.choice([3, 4, 5, 6] if cluster.tight else [1, 2, 3, 3, 4, 4, 5, 6, 8])):
         add_job(cluster, row)
@@ -143,6 +144,39 @@ def _limit(cluster: RandomCluster, cpus: list[str], memories: list[str]) -> Obje
     return {name: limit[name] for name in limit if name in kept}
 
 
+def _hypernodes(cluster: RandomCluster) -> None:
+    """Leaves of tier 1 over some nodes, one or two of tier 2 over some leaves."""
+    if "hypernodes" not in cluster.uses:
+        return
+    rng, nodes = cluster.rng, list(cluster.room)
+    rng.shuffle(nodes)
+    leaves: list[str] = []
+    while nodes and len(leaves) < 4:
+        size = rng.choice([1, 1, 2, 2, 3])
+        members, nodes = nodes[:size], nodes[size:]
+        leaves.append(f"leaf{len(leaves)}")
+        _hypernode(cluster, leaves[-1], 1, "Node", members)
+    rng.shuffle(leaves)
+    for number in range(rng.choice([0, 1, 1, 2])):
+        members, leaves = leaves[:2], leaves[2:]
+        if members:
+            _hypernode(cluster, f"spine{number}", 2, "HyperNode", members)
+
+
+def _hypernode(cluster: RandomCluster, name: str, tier: int, kind: str, members: list[str]) -> None:
+    listed = [{"type": kind, "selector": {"exactMatch": {"name": member}}} for member in members]
+    spec: Object = {"tier": tier, "tierName": f"tier-{tier}", "members": listed}
+    cluster.add("HyperNode", {"name": name}, spec=spec)
+
+
+def _topology(rng: Random) -> Object:
+    if rng.random() < 0.35:
+        return {"mode": "soft"}
+    if rng.random() < 0.2:
+        return {"mode": "hard", "highestTierName": rng.choice(["tier-1", "tier-2", "tier-9"])}
+    return {"mode": "hard", "highestTierAllowed": rng.choice([1, 1, 2, 3])}
+
+
 def _others(cluster: RandomCluster) -> None:
     """Pods of other schedulers and loose pods of ours; only what they occupy matters."""
     rng = cluster.rng
@@ -188,6 +222,8 @@ def add_job(cluster: RandomCluster, row: int) -> None:
         spec["priorityClassName"] = "low" if holds else rng.choice(["mid", "high"])
     if cluster.chance("minimum resources", 0.65):
         spec["minResources"] = _minimum_resources(rng)
+    if cluster.chance("hypernodes", 0.45):
+        spec["networkTopology"] = _topology(rng)
     phase = _phase(cluster, row)
     cluster.add("PodGroup", {"name": name, "namespace": namespace}, spec=spec, status={"phase": phase})
     if cluster.theme != "admission" or rng.random() < 0.6:

@@ -61,6 +61,7 @@ THEMES: dict[str, set[str]] = {
     "overbooked": {"overbooked", "best effort"},
     "preempting": {"tight", "running"},
     "reclaiming": {"queues", "tight", "running", "deserved"},
+    "network": {"hypernodes", "tight", "finished"},
     "branches": {"queues", "tight", "running", "branches"},
     "family": {"queues", "tight", "running", "deserved", "tree"},
 }
@@ -99,6 +100,7 @@ class RandomCluster:
             "PodGroup": "scheduling.volcano.sh/v1beta1",
             "Queue": "scheduling.volcano.sh/v1beta1",
             "PriorityClass": "scheduling.k8s.io/v1",
+            "HyperNode": "topology.volcano.sh/v1alpha1",
         }.get(kind, "v1")
         stamp = f"2026-01-01T00:00:{self.rng.choice([0, 0, 10, 20, 30]):02d}Z"
         meta = {

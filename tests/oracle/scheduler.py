@@ -13,7 +13,7 @@ from functools import cmp_to_key
 from hashlib import blake2b
 from typing import Any
 
-from tests.oracle import filters, scores, shares
+from tests.oracle import filters, readiness, scores, shares
 from tests.oracle.capacity import Capacity
 from tests.oracle.claims import Claims
 from tests.oracle.closing import Outcome, close
@@ -30,6 +30,7 @@ from tests.oracle.facts import (
     read_cluster,
 )
 from tests.oracle.hierarchy import Hierarchy
+from tests.oracle.topology import NearTurn, Topology
 
 PENDING_PHASES = ("", "Pending")
 
@@ -65,6 +66,7 @@ class Scheduler:
         self.share = shares.open_shares(self.cluster)
         self.capacity = self.open_capacity()
         self.hierarchy = Hierarchy(self.cluster, self.total)
+        self.topology = Topology(self, self.cluster.hypernodes)
         self.actions = [word.strip() for word in self.conf["actions"].split(",")]
         claims = Claims(self)
         steps = {
@@ -140,40 +142,20 @@ class Scheduler:
         return sorted(pods, key=cmp_to_key(compare))
 
     def is_ready(self, job: Job) -> bool:
-        free = sum(pod.status == "Pending" and pod.best_effort for pod in job.pods)
-        return ready_count(job) + free >= job.min_available
-
-    def roles_hold(self, job: Job, statuses: set[str], best_effort: bool) -> bool:
-        """Every role at its minimum; not looked at when the minimums sum up to more than minMember."""
-        if job.min_available < sum(job.role_minimum.values()):
-            return True
-        for role, minimum in job.role_minimum.items():
-            members = [pod for pod in job.pods if pod.role == role]
-            count = sum(
-                pod.status in statuses or (best_effort and pod.status == "Pending" and pod.best_effort)
-                for pod in members
-            )
-            if count < minimum:
-                return False
-        return True
+        return readiness.is_ready(job)
 
     def job_ready(self, job: Job) -> bool:
         if self.enabled("gang", "enableJobReady") is None:
             return True
-        return self.roles_hold(job, BEING_PLACED | {"Succeeded"}, True) and self.is_ready(job)
+        return readiness.roles_hold(job, BEING_PLACED | {"Succeeded"}, True) and readiness.is_ready(job)
 
     def job_pipelined(self, job: Job) -> bool:
-        if self.enabled("gang", "enableJobPipelined") is None:
-            return True
-        free = sum(pod.status == "Pending" and pod.best_effort for pod in job.pods)
-        enough = job.count("Pipelined") + ready_count(job) + free >= job.min_available
-        return enough and self.roles_hold(job, BEING_PLACED | {"Succeeded", "Pipelined"}, True)
+        return self.enabled("gang", "enableJobPipelined") is None or readiness.may_wait(job)
 
     def job_valid(self, job: Job) -> bool:
         if not any(p["name"] == "gang" for tier in self.conf["tiers"] for p in tier["plugins"]):
             return True
-        valid = BEING_PLACED | {"Succeeded", "Pipelined", "Pending"}
-        return self.roles_hold(job, valid, False) and job.count(*valid) >= job.min_available
+        return readiness.is_valid(job)
 
     # Actions
 
@@ -266,24 +248,11 @@ class Scheduler:
 
     def turn(self, job: Job, tasks: list[Pod]) -> bool:
         """One turn of a job; consumes the tasks it tries. True if the job is to be asked again."""
-        placed: list[Pod] = []
+        if job.topology is not None and self.topology.limit(job) is not None:
+            return NearTurn(self, job, tasks).run()
         mark = len(self.journal)
-        failed = self.failed_roles.setdefault(job.id, set())
-        while tasks:
-            pod = tasks.pop(0)
-            if not self.allocatable(job, pod) or (pod.role and pod.role in failed):
-                continue
-            candidates = self.candidates(pod)
-            if not candidates:
-                failed.add(pod.role)
-                if self.goes_on(job, failed):
-                    continue
-                break
-            idle = [node for node in candidates if filters.fits(pod.request, node.idle())]
-            self.put(pod, self.best(pod, idle or candidates), "Allocated" if idle else "Pipelined")
-            placed.append(pod)
-            if self.job_ready(job):
-                break
+        self.fill(job, tasks, None)
+        placed = [pod for pod, _ in self.journal[mark:]]
         if not self.job_ready(job) and not self.job_pipelined(job):
             self.undo(mark)
             return False
@@ -292,10 +261,33 @@ class Scheduler:
         self.bind([pod for pod in placed if pod.status == "Allocated"])
         return bool(tasks)
 
-    def candidates(self, pod: Pod) -> list[Node]:
-        nodes = list(self.cluster.nodes.values())
+    def fill(self, job: Job, tasks: list[Pod], inside: set[str] | None) -> None:
+        """Place tasks, on these nodes if any are named, until the job is ready after one; what is tried is consumed."""
+        failed = self.failed_roles.setdefault(job.id, set())
+        running = self.topology.held.get(job.id)
+        while tasks:
+            pod = tasks.pop(0)
+            if not self.allocatable(job, pod) or (pod.role and pod.role in failed):
+                continue
+            candidates = self.candidates(pod, inside)
+            if not candidates:
+                failed.add(pod.role)
+                if readiness.goes_on(job, failed):
+                    continue
+                break
+            idle = [node for node in candidates if filters.fits(pod.request, node.idle())]
+            node = self.ranked(pod, idle or candidates, job, running)[0]
+            self.put(pod, node, "Allocated" if idle else "Pipelined")
+            leaf = self.topology.leaf(node.name)
+            if job.topology is not None and leaf is not None:
+                running = self.topology.lca(leaf, running)
+            if self.job_ready(job):
+                break
+
+    def candidates(self, pod: Pod, inside: set[str] | None = None) -> list[Node]:
+        nodes = [node for name, node in self.cluster.nodes.items() if inside is None or name in inside]
         nominated = self.cluster.nodes.get(pod.object.get("status", {}).get("nominatedNodeName", ""))
-        if nominated is not None and self.possible(pod, nominated):
+        if nominated in nodes and nominated is not None and self.possible(pod, nominated):
             return [nominated]
         return [node for node in nodes if self.possible(pod, node)]
 
@@ -309,36 +301,24 @@ class Scheduler:
     def best(self, pod: Pod, group: list[Node]) -> Node:
         return self.ranked(pod, group)[0]
 
-    def ranked(self, pod: Pod, group: list[Node]) -> list[Node]:
-        """The nodes, best first."""
+    def ranked(
+        self, pod: Pod, group: list[Node], job: Job | None = None, running: str | None = None
+    ) -> list[Node]:
+        """The nodes, best first; of a job with a topology `running` is the HyperNode over its tasks so far."""
+        near: dict[str, float] = {}
+        if len(group) and self.enabled("network-topology-aware", "enableNodeOrder") is not None:
+            near = self.topology.node_scores(pod, job, running, group)
         scorers = [
             (plugin["name"], plugin.get("arguments") or {})
             for tier in self.tiers("enableNodeOrder")
             for plugin in tier
         ]
-        return scores.best_first(self.cluster, scorers, pod, group, self.rank)
+        return scores.best_first(self.cluster, scorers, pod, group, self.rank, near)
 
     def allowed_by_object(self, pod: Pod, node: Node) -> bool:
         """Is nothing of the node's object against the pod?"""
         arguments = self.enabled("predicates", "enablePredicate")
         return arguments is None or filters.allowed_by_object(arguments, pod, node)
-
-    def goes_on(self, job: Job, failed: set[str]) -> bool:
-        """After a task found no node: can the job still become ready, so that the next task is worth a try?"""
-        if job.min_available >= len(job.pods):
-            return False
-        if job.min_available < sum(job.role_minimum.values()):
-            left = sum(pod.status == "Pending" and pod.role not in failed for pod in job.pods)
-            return ready_count(job) + left >= job.min_available
-        for role in failed:
-            members = [pod for pod in job.pods if pod.role == role]
-            have = sum(
-                pod.status in BEING_PLACED | {"Succeeded"} or (pod.status == "Pending" and pod.best_effort)
-                for pod in members
-            )
-            if have < job.role_minimum.get(role, 0):
-                return False
-        return True
 
     def backfill(self) -> None:
         jobs = [
@@ -346,6 +326,10 @@ class Scheduler:
             for job in self.cluster.jobs.values()
             if job.phase not in PENDING_PHASES and self.job_valid(job)
         ]
+        for pod in (pod for job in jobs for pod in job.pods if pod.best_effort):
+            if pod.status == "Pipelined":
+                self.cluster.nodes[str(pod.node)].pods.remove(pod)
+                pod.status, pod.node = "Pending", None
         by_queue: dict[str, list[Job]] = {}
         for job in jobs:
             by_queue.setdefault(job.queue, []).append(job)
@@ -354,12 +338,8 @@ class Scheduler:
             for name in sorted(by_queue, key=lambda q: self.queue_key(self.cluster.queues[q]))
             for job in sorted(by_queue[name], key=self.job_key)
             for pod in self.in_task_order(job.pods)
-            if pod.status in ("Pending", "Pipelined") and pod.best_effort and not pod.gated
+            if pod.status == "Pending" and pod.best_effort and not pod.gated
         ]
-        for _, pod in todo:
-            if pod.status == "Pipelined":
-                self.cluster.nodes[str(pod.node)].pods.remove(pod)
-                pod.status, pod.node = "Pending", None
         for job, pod in todo:
             group = [node for node in self.cluster.nodes.values() if self.passes(pod, node)]
             if group:
@@ -393,7 +373,3 @@ class Scheduler:
         for pod in pods:
             pod.status = "Binding"
             self.bound[f"{pod.namespace}/{pod.name}"] = str(pod.node)
-
-
-def ready_count(job: Job) -> int:
-    return job.count(*BEING_PLACED, "Succeeded")

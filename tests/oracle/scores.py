@@ -39,7 +39,12 @@ def whole_number(arguments: Object, name: str, default: int) -> int:
 
 
 def best_first(
-    cluster: Cluster, scorers: list[tuple[str, Object]], pod: Pod, group: list[Node], rank: dict[str, int]
+    cluster: Cluster,
+    scorers: list[tuple[str, Object]],
+    pod: Pod,
+    group: list[Node],
+    rank: dict[str, int],
+    near: dict[str, float],
 ) -> list[Node]:
     """The nodes by falling score; ties go to the higher rank."""
     local = {node.name: 0.0 for node in group}
@@ -57,7 +62,12 @@ def best_first(
                     scaled[node.name] += weight[of] * score[node.name]
     return sorted(
         group,
-        key=lambda node: (round(local[node.name] * 2**20) + scaled[node.name] * 2**20, rank[node.name]),
+        key=lambda node: (
+            round(local[node.name] * 2**20)
+            + scaled[node.name] * 2**20
+            + round(near.get(node.name, 0.0) * 2**20),
+            rank[node.name],
+        ),
         reverse=True,
     )
 

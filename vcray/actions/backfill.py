@@ -47,6 +47,7 @@ class Backfill(Action):
             return []
         candidates = np.unique(tasks.job[rows]).tolist()
         chosen = [job for job in candidates if chains.job_valid(view, job) is None]
+        rows = rows[np.isin(tasks.job[rows], chosen)]
         for task in rows[view.status[rows] == Status.PIPELINED].tolist():
             session.ledger.withdraw(task)
         sheet = Worksheet(view, chains, rows)

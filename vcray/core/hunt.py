@@ -110,8 +110,9 @@ class Hunt:
     def _offers(self, claim: Claim, cls: Class, pool: Pool, others: bool, key: object) -> Iterator[Yield]:
         """The node where an equal claim has just evicted, as long as it can give more, then all.
 
-        Plugins judged those behind the ones taken as if these were gone, which they are now."""
-        if self._more is not None and self._more[:2] == (key, self.session.ledger.version):
+        Plugins judged those behind the ones taken as if these were gone, which they are now. Where nodes go by score, which the
+        last claim has moved, the walk begins anew."""
+        if not self.scored and self._more is not None and self._more[:2] == (key, self.session.ledger.version):
             yield self._more[2]
         yield from self.yields(claim, cls, pool, others)
 
