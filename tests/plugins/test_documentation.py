@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from vcray.app import in_process
+from vcray.cli.main import execute
 from vcray.config.language import VOLCANO_ACTIONS, VOLCANO_PLUGINS
 from vcray.config.scheduler import load_scheduler_config
-from vcray.config.settings import Settings
 from vcray.core.action import Action
 from vcray.core.plugin import HOOKS, Args, Plugin
 from vcray.core.policy import build_policy
@@ -146,11 +146,11 @@ def test_the_short_example_is_as_short_as_it_says() -> None:
     assert len(body) <= len(whole) <= 10
 
 
-async def test_the_full_example_does_what_its_scenario_says(tmp_path: Path) -> None:
+def test_the_full_example_does_what_its_scenario_says(tmp_path: Path) -> None:
     (tmp_path / "reserved.py").write_text(example("Reserved"))
     (block,) = scenarios(GUIDE)
-    (scenario,) = parse(block, "plugins.md")
+    (tmp_path / "scenario.yaml").write_text(block)
+    arguments = ["sim", "--repeat", "3", "--plugins-dir", str(tmp_path), str(tmp_path / "scenario.yaml")]
 
-    results = await run_scenario(scenario, lambda order: in_process(order, Settings(plugins_dir=tmp_path)), 3)
-
-    assert [failure for result in results for failure in result.failures] == []
+    assert execute(arguments) == 0
+    assert execute(["sim", *arguments[5:]]) == 1

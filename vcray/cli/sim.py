@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from vcray.api.meta import JsonValue
+    from vcray.api.meta import JsonObject, JsonValue
     from vcray.sim.backend import Backend
     from vcray.sim.runner import Result
     from vcray.sim.scenario import Scenario
@@ -60,6 +60,11 @@ class Outcome:
     type=click.IntRange(1, 1000),
     help="Runs of each scenario, each with another order of events; by default what the file says, on a server 1.",
 )
+@click.option(
+    "--plugins-dir",
+    type=click.Path(path_type=Path),
+    help="Folder with plugins and actions of your own, as for `vcray run`.",
+)
 @click.option("--on-ray", is_flag=True, help="Run them side by side as Ray tasks; not with --backend.")
 @click.option("--ray-address", help="The Ray cluster of --on-ray; without it one is started.")
 @click.option("-v", "--verbose", is_flag=True, help="Print every run, not only every scenario.")
@@ -69,6 +74,7 @@ def command(
     backend: str,
     kubeconfig: Path | None,
     repeat: int | None,
+    plugins_dir: Path | None,
     on_ray: bool,
     ray_address: str | None,
     verbose: bool,
@@ -90,7 +96,12 @@ def command(
     from vcray.errors import InputError, Problem
     from vcray.sim.reading import load
 
-    scenarios = [(file, each) for file in _expanded(files) for each in load(file)]
+    folder: JsonObject = {} if plugins_dir is None else {"plugins_dir": str(plugins_dir)}
+    scenarios = [
+        (file, each.model_copy(update={"settings": {**folder, **each.settings}}))
+        for file in _expanded(files)
+        for each in load(file)
+    ]
     _check_configurations(scenarios)
     if on_ray and backend != "in-process":
         raise InputError(Problem("VC0502", "--on-ray", "goes with --backend in-process alone"))
@@ -121,10 +132,12 @@ def _check_configurations(scenarios: Sequence[tuple[Path, Scenario]]) -> None:
     from vcray.errors import ConfigError, InputError, Problem
     from vcray.registry import discover
 
-    registry, refused = discover(), []
+    refused: list[Problem] = []
     for file, scenario in scenarios:
         where = f"{file}: {scenario.name}: config"
+        folder = scenario.settings.get("plugins_dir")
         try:
+            registry = discover(folder=Path(str(folder)) if folder else None)
             policy = policy_from(scenario.scheduler_conf, registry)
         except ConfigError as error:
             refused += [Problem(each.code, f"{where}.{each.where}", each.what) for each in error.problems]
