@@ -40,6 +40,10 @@ class KeyedHeap:
     def __iter__(self) -> Iterator[int]:
         return iter(tuple(self._current))
 
+    def key(self, item: int) -> Key:
+        """The present key of an item that is in it."""
+        return self._current[item]
+
     def push(self, key: Key, item: int) -> None:
         """Add an item, or give it a new key."""
         self._current[item] = key
@@ -78,7 +82,9 @@ class Turns:
         or by an eviction, goes back to its new place first."""
         if self.chains.rekeys:
             for waiting in self._queues:
-                self.push_queue(waiting)
+                fresh = self._queue_key(waiting)
+                if fresh != self._queues.key(waiting):
+                    self._queues.push(fresh, waiting)
         while (queue := self._queues.pop()) is not None:
             key = self._queue_key(queue)
             if key == self._queues.popped:

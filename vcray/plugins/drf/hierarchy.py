@@ -63,6 +63,10 @@ class Hierarchy:
             )
             for node in self._nodes
         ]
+        self._branch: dict[int, list[int]] = {}
+        for queue, path in self._path_of.items():
+            self._branch.setdefault(path[0], []).append(queue)
+        self._keys: dict[int, tuple[float, ...]] = {}
         self._seen: list[int] = []
         self._full: Full = ()
         self._states: list[State] = []
@@ -94,7 +98,10 @@ class Hierarchy:
     def key(self, view: View, queue: int) -> tuple[float, ...]:
         """Per level whether the branch is saturated and its share by weight; levels that it lacks go first."""
         self._refresh(view)
-        return self._key(queue, self._states, pad=True)
+        known = self._keys.get(queue)
+        if known is None:
+            known = self._keys[queue] = self._key(queue, self._states, pad=True)
+        return known
 
     def _key(self, queue: int, states: Sequence[State] | Mapping[int, State], pad: bool) -> tuple[float, ...]:
         path = self._path_of.get(queue, [])
@@ -115,10 +122,13 @@ class Hierarchy:
         claimed = view.jobs.claimed
         if full != self._full or not self._states:
             self._states = self._all(claimed, full)
+            self._keys.clear()
         else:
             for queue, (then, now) in enumerate(zip(self._seen, charges, strict=True)):
                 if then != now and queue in self._path_of:
                     self._climb(queue, self._states, claimed, full)
+                    for near in self._branch[self._path_of[queue][0]]:
+                        self._keys.pop(near, None)
         self._full, self._seen = full, list(charges)
 
     def _is_full(self, held: Int) -> Full:
