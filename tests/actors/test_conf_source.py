@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.harness.base import Server
-from vcray.actors.conf_file import KEY, PERIOD_S, ConfFile, ConfMap, Follower, PluginFolder, read, read_map
+from vcray.actors.conf_file import PERIOD_S, ConfFile, ConfMap, Follower, PluginFolder, read, read_map
 from vcray.actors.conf_source import Herald, find_source
 from vcray.actors.messages import Accepted
 from vcray.actors.timekeeping import VirtualTime
+from vcray.config.language import CONF_KEY as KEY
 from vcray.config.scheduler import DEFAULT_CONF
 from vcray.config.settings import Settings
 from vcray.errors import ConfigError

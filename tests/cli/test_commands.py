@@ -129,6 +129,18 @@ def test_warnings_are_told_and_fail_only_a_strict_check(vcray, conf):
     assert table.splitlines()[1].split()[:4] == ["warning", "VC0115", "1", "actions[1]"]
 
 
+def test_the_manifest_of_a_configmap_stands_for_the_configuration_in_it(vcray, conf):
+    data = {"volcano-scheduler.conf": GOOD.replace("name: gang", "name: gagn")}
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data}
+
+    code, out, _ = vcray("check", conf(yaml.safe_dump(manifest)))
+    empty, _, err = vcray("check", conf(yaml.safe_dump({**manifest, "data": {}})))
+
+    assert (code, out) == (1, "VC0107 tiers[0].plugins[0]: unknown plugin 'gagn'; did you mean 'gang'?\n")
+    assert empty == 2
+    assert err.endswith("cannot be read: the ConfigMap has no key volcano-scheduler.conf\n")
+
+
 def test_check_wants_something_to_look_at(vcray):
     code, _, err = vcray("check")
 

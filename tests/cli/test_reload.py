@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.harness.base import Server
-from vcray.actors.conf_file import KEY
+from vcray.config.language import CONF_KEY as KEY
 
 ROOT = Path(__file__).parents[2]
 WITHIN_S = 2.0

@@ -83,6 +83,7 @@ def test_what_is_skipped_is_told_and_the_rest_stands() -> None:
         ),
         ("actions: [allocate]", "VC0102 actions: must be a string of names with commas between, not a list"),
         ("actions: 'alocate'", "VC0105 actions[0]: unknown action 'alocate'; did you mean 'allocate'?"),
+        ("actions: 'gang'", "VC0105 actions[0]: 'gang' is a plugin; name it under `tiers`"),
         ("actions: 'allocate,'", "VC0105 actions[1]: an action name is empty; is there a comma too many?"),
         ("actions: allocate\ntiers: 3", "VC0102 tiers: must be a list, not a number"),
         ("actions: allocate\ntiers: [3]", "VC0102 tiers[0]: must be a mapping with `plugins`, not a number"),
@@ -146,6 +147,15 @@ def test_keys_that_nobody_reads_are_told_and_skipped():
         (
             "tiers: [{plugins: [{name: gang, enableJobOrder: }]}]",
             "VC0106 tiers[0].plugins[0].enableJobOrder: has no value; the default is kept",
+        ),
+        (
+            "tiers: [{plugins: [{name: binpack, binpack.weight: 5}]}]",
+            "VC0106 tiers[0].plugins[0].binpack.weight: unknown flag 'binpack.weight' has no effect; "
+            "does it belong under `arguments`?",
+        ),
+        (
+            "tiers: [{plugins: [{name: preempt}]}]",
+            "VC0107 tiers[0].plugins[0]: 'preempt' is an action; name it in `actions`",
         ),
         (
             "configurations: [{arguments: {}}]",

@@ -10,7 +10,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[2]
 MODULE_LINES = 400
 FUNCTION_LINES = 60
-LISTS = {"vcray/metrics.py"}
+LISTS = {"vcray/metrics/__init__.py", "vcray/metrics/volcano.py"}
 """Modules whose long function is a list of declarations."""
 CONTRIBUTING_LINES = 60
 LONGEST_SLEEP_S = 0.2

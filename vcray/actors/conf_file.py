@@ -15,6 +15,7 @@ from vcray.actors.runtime import Time
 from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import CONFIGMAPS
+from vcray.config.language import CONF_KEY as KEY
 from vcray.config.userfiles import digest
 from vcray.errors import ConfigError, Problem
 from vcray.kube.client import KubeClient
@@ -25,9 +26,6 @@ from vcray.log import get_logger
 log = get_logger("config")
 
 PERIOD_S = 1.0
-KEY = "volcano-scheduler.conf"
-"""The key of the text in a ConfigMap."""
-
 Reconfigure = Callable[[str], Awaitable[Accepted]]
 Told = Callable[[bool, tuple[str, ...]], Awaitable[None]]
 

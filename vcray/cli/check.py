@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from yaml import YAMLError
 
 if TYPE_CHECKING:
     from vcray.api.meta import JsonObject
@@ -132,13 +133,27 @@ def _known(config: SchedulerConfig, registry: Registry) -> SchedulerConfig:
 
 
 def _read(conf: Path) -> str:
+    """The text of a configuration; a manifest of a ConfigMap that holds one stands for it."""
+    from vcray.config.document import parse
+    from vcray.config.language import CONF_KEY as KEY
     from vcray.errors import InputError, Problem
 
     try:
-        return conf.read_text(encoding="utf-8")
+        text = conf.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(Problem("VC0503", str(conf), f"cannot be read: {reason}")) from error
+    with contextlib.suppress(ValueError, YAMLError):
+        document, _ = parse(text)
+        if isinstance(document, dict) and document.get("kind") == "ConfigMap":
+            data = document.get("data")
+            inner = data.get(KEY) if isinstance(data, dict) else None
+            if not isinstance(inner, str):
+                raise InputError(
+                    Problem("VC0503", str(conf), f"cannot be read: the ConfigMap has no key {KEY}")
+                )
+            return inner
+    return text
 
 
 def _print(report: Report, as_table: bool, verbose: bool, checked_things: list[str]) -> None:

@@ -77,6 +77,9 @@ VOLCANO_PLUGINS = (
     "usage",
 )
 
+CONF_KEY = "volcano-scheduler.conf"
+"""The key of the text in a ConfigMap."""
+
 METRICS_TYPES = ("prometheus", "prometheus_adaptor", "elasticsearch")
 """Values of `metrics.type`."""
 
@@ -95,7 +98,11 @@ METRICS_KEYS = (
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """The sentence about an `action` or `plugin` that is not among the known ones; one of Volcano's is told apart from a slip
-    of the pen."""
+    of the pen, and so is one of the other kind."""
     if name in (VOLCANO_ACTIONS if kind == "action" else VOLCANO_PLUGINS):
         return f"this version of vcray has no {kind} '{name}' yet; leave it out"
+    if kind == "action" and name in VOLCANO_PLUGINS:
+        return f"'{name}' is a plugin; name it under `tiers`"
+    if kind == "plugin" and name in VOLCANO_ACTIONS:
+        return f"'{name}' is an action; name it in `actions`"
     return f"unknown {kind} '{name}'{did_you_mean(name, known)}"

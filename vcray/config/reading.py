@@ -207,7 +207,9 @@ class Reader:
 def _near(name: str, known: Iterable[str]) -> str:
     """A suggestion for a flag, without the long list of all flags when nothing is near."""
     hint = did_you_mean(name, known)
-    return hint if "did you mean" in hint else ""
+    if "did you mean" in hint:
+        return hint
+    return "; does it belong under `arguments`?" if "." in name or "-" in name else ""
 
 
 def _scalar(value: object) -> str:

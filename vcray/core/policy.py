@@ -121,6 +121,7 @@ def build_policy(config: SchedulerConfig, registry: Extensions) -> Policy:
     class that is not well formed raises ConfigError."""
     problems = list(config.problems)
     tiers = []
+    first = {entry.name: entry for tier in reversed(config.tiers) for entry in reversed(tier)}
     last = {entry.name: entry for tier in config.tiers for entry in tier}
     for position, tier in enumerate(config.tiers):
         recipes = []
@@ -133,8 +134,9 @@ def build_policy(config: SchedulerConfig, registry: Extensions) -> Policy:
                     raise
                 problems += [Problem(p.code, where, p.what) for p in error.problems]
                 continue
-            flags = {flag: entry.enabled(flag) for flag in plugin.flags}
-            given = last[entry.name].arguments  # of two entries of one name both go by the last one's
+            # of two entries of one name both go by the arguments of the last and the flags of the first, as in Volcano
+            flags = {flag: first[entry.name].enabled(flag) for flag in plugin.flags}
+            given = last[entry.name].arguments
             args, wrong = plugin.args_model.read({**given, **flags}, f"{where}.arguments")
             problems += wrong
             problems += [
