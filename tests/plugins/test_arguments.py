@@ -6,9 +6,13 @@ import pytest
 
 from tests.builders import GPU
 from vcray.plugins.binpack import BinpackArgs
+from vcray.plugins.extender.arguments import ExtenderArgs
 from vcray.plugins.nodeorder import NodeorderArgs
 from vcray.plugins.overcommit import OvercommitArgs
 from vcray.plugins.predicates import PredicatesArgs
+from vcray.plugins.rescheduling import ReschedulingArgs
+from vcray.plugins.sla import SlaArgs
+from vcray.plugins.tdm import TdmArgs
 
 
 @pytest.mark.parametrize("value", ["10", 10.0, True, None, [1]])
@@ -45,3 +49,20 @@ def test_settings_of_any_shape_are_taken_as_they_come() -> None:
     shape = [{"utilization": 0, "score": 0}]
     args, problems = PredicatesArgs.read({"volumebinding.shape": shape}, "here")  # type: ignore[dict-item]
     assert (args.volume_shape, problems) == (shape, [])
+
+
+@pytest.mark.parametrize("text", ["soon", "0s", "-5m", ""])
+def test_a_text_that_is_no_duration_keeps_the_default_and_is_told(text: str) -> None:
+    args, (problem,) = TdmArgs.read({"tdm.evict.period": text}, "here")
+    assert (args.seconds(), problem.where) == (60.0, "here.tdm.evict.period")
+    assert "duration" in problem.what
+    assert ExtenderArgs.read({"extender.httpTimeout": text}, "here")[0].timeout_s() == 1.0
+    assert ReschedulingArgs.read({"interval": text}, "here")[0].seconds() == 300.0
+    assert SlaArgs.read({"sla-waiting-time": text}, "here")[0].waiting_time == ""
+
+
+def test_hours_that_cannot_be_read_are_told() -> None:
+    _, (problem,) = TdmArgs.read(
+        {"tdm.revocable-zone.a": "10-12", "tdm.revocable-zone.b": "10:00-12:00"}, "here"
+    )
+    assert problem.where == "here.tdm.revocable-zone.a"

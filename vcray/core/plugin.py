@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from vcray.api.duration import DurationError, parse_duration
 from vcray.core.remote import NO_REMOTE, Remote
 from vcray.errors import ConfigError, Problem, did_you_mean
 
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 class Args(BaseModel):
     """Arguments of a plugin: field aliases are the keys of `volcano-scheduler.conf`.
 
-    `families`: prefixes of keys that end in a free name, such as `binpack.resources.`, with the type of their values."""
+    `families`: prefixes of keys that end in a free name, such as `binpack.resources.`, with the type of their values.
+    `durations`: keys of Go durations above 0."""
 
     model_config = ConfigDict(frozen=True, extra="allow", populate_by_name=True)
     families: ClassVar[Mapping[str, type]] = {}
+    durations: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def read(cls, given: Mapping[str, JsonValue], where: str) -> tuple[Self, list[Problem]]:
@@ -50,6 +53,9 @@ class Args(BaseModel):
             if accepted is None:
                 what = f"must be {_SPOKEN[kind]}, got {value!r}; the default is kept"
                 problems.append(Problem("VC0108", f"{where}.{key}", what))
+            elif key in cls.durations and not _is_duration(accepted):
+                what = f"must be a duration above 0, such as 30s or 5m, got {value!r}; the default is kept"
+                problems.append(Problem("VC0108", f"{where}.{key}", what))
             else:
                 taken[key] = accepted
         return cls.model_validate(taken), problems
@@ -63,6 +69,13 @@ _SPOKEN: dict[type | None, str] = {
 }
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+
+
+def _is_duration(text: object) -> bool:
+    try:
+        return parse_duration(str(text)) > 0
+    except DurationError:
+        return False
 
 
 def _accept(kind: type | None, value: JsonValue) -> bool | int | float | str | None:

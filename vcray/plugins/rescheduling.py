@@ -7,7 +7,7 @@ its target in cpu or memory, and the idle nodes have headroom, its pods of least
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, Self
+from typing import ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, JsonValue
@@ -28,6 +28,8 @@ EVERY_S: Final = 300.0
 
 class ReschedulingArgs(Args):
     """See docs/plugins/rescheduling.md."""
+
+    durations: ClassVar[tuple[str, ...]] = ("interval",)
 
     interval: str = Field("5m", alias="interval")
     period: str = Field("5m", alias="metricsPeriod")

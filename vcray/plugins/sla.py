@@ -6,6 +6,8 @@ time go first, the nearest deadline before the others.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from pydantic import Field
 
@@ -20,6 +22,8 @@ from vcray.core.view import View
 
 class SlaArgs(Args):
     """The waiting time of jobs that name none, a Go duration; empty for none."""
+
+    durations: ClassVar[tuple[str, ...]] = ("sla-waiting-time",)
 
     waiting_time: str = Field("", alias="sla-waiting-time")
 

@@ -7,11 +7,11 @@ there, a few pods of a job each period. On other nodes, pods that may not be evi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import ClassVar, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, Final, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from vcray.api.duration import DurationError, duration_seconds
 from vcray.api.names import PREEMPTABLE, REVOCABLE_ZONE
@@ -23,6 +23,7 @@ from vcray.core.plugin import Args, Plugin
 from vcray.core.tables import MISSING, READY_STATUS, Notes, Status
 from vcray.core.victims import Candidates, Claim
 from vcray.core.view import Rows, Shape, View
+from vcray.errors import Problem
 
 FAMILY: Final = "tdm.revocable-zone."
 EVICTION: Final = "tdm eviction"
@@ -32,9 +33,18 @@ _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 class TdmArgs(Args):
     """Hours of each zone as `HH:MM-HH:MM`, and the period between evictions, a Go duration."""
 
+    durations: ClassVar[tuple[str, ...]] = ("tdm.evict.period",)
     families: ClassVar[dict[str, type]] = {FAMILY: str}
 
     period: str = Field("1m", alias="tdm.evict.period")
+
+    @classmethod
+    def read(cls, given: Mapping[str, JsonValue], where: str) -> tuple[Self, list[Problem]]:
+        """As `Args.read`; hours that cannot be read are told."""
+        args, problems = super().read(given, where)
+        what = "must be hours such as 22:00-06:00; the zone is never active"
+        unread = [zone for zone, hours in args.hours().items() if hours is None]
+        return args, [*problems, *(Problem("VC0108", f"{where}.{FAMILY}{zone}", what) for zone in unread)]
 
     def hours(self) -> dict[str, Hours | None]:
         """Hours by zone; None for what is no span of hours: such a zone is never active."""

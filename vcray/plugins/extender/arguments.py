@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import Field, JsonValue
 
@@ -14,6 +14,8 @@ from vcray.errors import Problem
 
 class ExtenderArgs(Args):
     """See docs/plugins/extender.md. A verb that is empty is not asked."""
+
+    durations: ClassVar[tuple[str, ...]] = ("extender.httpTimeout",)
 
     url_prefix: str = Field("", alias="extender.urlPrefix")
     http_timeout: str = Field("1s", alias="extender.httpTimeout")
