@@ -90,9 +90,9 @@ class JobColumns:
         data = self.data[:, :count]
         return JobTable(
             names=tuple(self.keys),
-            uids=tuple(group.uid for group in self.groups),
+            uids=tuple([group.uid for group in self.groups]),
             queue=_fixed(queue_row[data[QUEUE]].astype(np.int32)),
-            queue_names=tuple(group.queue for group in self.groups),
+            queue_names=tuple([group.queue for group in self.groups]),
             min_available=_fixed(data[MIN_AVAILABLE].astype(np.int32)),
             priority=_fixed(data[PRIORITY].astype(np.int32)),
             created=_fixed(data[CREATED].copy()),
@@ -102,11 +102,11 @@ class JobColumns:
             min_resources_named=_fixed(self.named[:, :count].astype(np.bool_)),
             role_minimum=tuple(self.role_minimum),
             status=tuple(self.status),
-            resource_version=tuple(group.resource_version for group in self.groups),
+            resource_version=tuple([group.resource_version for group in self.groups]),
             requested_gated=_fixed(gated),
-            notes=tuple(group.notes for group in self.groups),
-            closeness=tuple(group.closeness for group in self.groups),
-            subgroups=tuple(group.subgroups for group in self.groups),
+            notes=tuple([group.notes for group in self.groups]),
+            closeness=tuple([group.closeness for group in self.groups]),
+            subgroups=tuple([group.subgroups for group in self.groups]),
             quota_minimum=quota_minimums(self.groups),
             never_preempts=_fixed(data[NEVER].astype(np.bool_)),
         )

@@ -105,13 +105,12 @@ def close_groups(view: View, collector: Collector) -> tuple[tuple[GroupUpdate, .
     """New statuses of the groups whose status changed, in name order, and events of those that wait or changed."""
     jobs, count = view.snapshot.jobs, view.jobs.count
     phase = _phases(view, collector)
-    told = {job: _merged(jobs.status[job].conditions, new) for job, new in collector.conditions.items()}
     changed = _recorded("phase", view) != phase
     counted = {"running": Status.RUNNING, "succeeded": Status.SUCCEEDED, "failed": Status.FAILED}
     for name, kind in counted.items():
         changed |= _recorded(name, view) != count[kind]
-    for job, conditions in told.items():
-        changed[job] |= _plain(conditions) != _plain(jobs.status[job].conditions)
+    news = [job for job, new in collector.conditions.items() if _says_more(new, jobs.status[job].conditions)]
+    changed[news] = True
     updates = []
     for job in sorted(np.flatnonzero(changed).tolist(), key=jobs.names.__getitem__):
         status = GroupStatus(
@@ -119,7 +118,7 @@ def close_groups(view: View, collector: Collector) -> tuple[tuple[GroupUpdate, .
             running=int(count[Status.RUNNING, job]),
             succeeded=int(count[Status.SUCCEEDED, job]),
             failed=int(count[Status.FAILED, job]),
-            conditions=told.get(job, jobs.status[job].conditions),
+            conditions=_merged(jobs.status[job].conditions, collector.conditions.get(job, {})),
         )
         updates.append(GroupUpdate(jobs.names[job], jobs.uids[job], jobs.resource_version[job], status))
     return tuple(updates), _events(view, collector, phase, changed)
@@ -128,7 +127,7 @@ def close_groups(view: View, collector: Collector) -> tuple[tuple[GroupUpdate, .
 def _recorded(field: str, view: View) -> Int:
     """(J,) a number of the statuses as the API server has them."""
     statuses = view.snapshot.jobs.status
-    return np.fromiter((getattr(status, field) for status in statuses), dtype=np.int64, count=len(statuses))
+    return np.array([getattr(status, field) for status in statuses], dtype=np.int64)
 
 
 def _phases(view: View, collector: Collector) -> Int:
@@ -166,9 +165,21 @@ def _merged(old: tuple[Condition, ...], new: dict[str, Condition]) -> tuple[Cond
     return tuple(new.get(condition.type, condition) for condition in old) + added
 
 
-def _plain(conditions: tuple[Condition, ...]) -> list[tuple[str, str, str, str]]:
-    """Conditions without lastTransitionTime and transitionID, which do not make a change."""
-    return [(c.type, c.status, c.reason, c.message) for c in conditions]
+def _says_more(new: dict[str, Condition], old: tuple[Condition, ...]) -> bool:
+    """Does any new condition differ from the old one of its type? Times and transitionIDs do not make a difference."""
+    for type, made in new.items():
+        for known in old:
+            if known.type == type:
+                if (
+                    known.status != made.status
+                    or known.reason != made.reason
+                    or known.message != made.message
+                ):
+                    return True
+                break
+        else:
+            return True
+    return False
 
 
 def _events(view: View, collector: Collector, phase: Int, changed: Bool) -> list[Event]:
