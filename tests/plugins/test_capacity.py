@@ -380,3 +380,40 @@ def test_with_a_level_a_queue_above_may_carry_the_claim() -> None:
     assert not world.plugin(Capacity, TREE).queue_preemptive(world.view, row, request)
     levels = {**TREE, "ancestorReclaimLevel": 1}
     assert world.plugin(Capacity, levels).queue_preemptive(world.view, row, request)
+
+
+def test_guarantees_of_queues_without_groups_are_kept_back() -> None:
+    for tree in (False, True):
+        world = World(
+            node("n1", cpu=10),
+            queue("root", capability={"cpu": 10}),
+            queue("idle", parent="root", guarantee={"cpu": 4}),
+            queue("q", parent="root"),
+            *waiting("j", 9, "q", cpu=1),
+        )
+        plugin = world.plugin(Capacity, {"enableHierarchy": tree})
+        assert plugin.queue_allows(world.view, world.queue("q"), world.shape("j-0"), 9) == 6
+
+
+def test_a_queue_over_what_it_deserves_is_not_dropped_and_takes_what_it_may_hold() -> None:
+    world = World(node("n1", cpu=10), queue("q", deserved={"cpu": 1}), *waiting("j", 9, "q", cpu=1))
+    plugin = world.plugin(Capacity)
+    assert not hasattr(plugin, "queue_overused")
+    assert plugin.queue_allows(world.view, world.queue("q"), world.shape("j-0"), 9) == 9
+
+
+def test_figures_of_a_queue_tell_limits_and_what_it_holds_beyond_its_share() -> None:
+    world = World(
+        node("n1", cpu=10),
+        queue("root"),
+        queue("dept", parent="root", capability={"cpu": 8}, deserved={"cpu": 2}),
+        queue("q", parent="dept", deserved={"cpu": 2}),
+        *running("j", 3, "q", cpu=1),
+        *waiting("more", 1, "q", cpu=1),
+    )
+    plugin = world.plugin(Capacity, TREE)
+    for name in ("q", "dept"):
+        told = plugin.queue_figures(world.view, world.queue(name))
+        vectors = (told.allocated, told.request, told.real_capacity)
+        assert [int(vector[CPU]) for vector in vectors if vector is not None] == [3000, 4000, 8000]
+        assert (told.share, told.overused) == (1.5, True)

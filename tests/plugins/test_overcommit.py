@@ -105,3 +105,22 @@ def test_a_crowd_that_waits_for_one_pool_holds_no_more_than_that_pool() -> None:
     )
     assert vote(world) is Vote.PERMIT, "24 - 10 in use - the 2 that pool a may still promise"
     assert vote(world, "big") is Vote.REJECT
+
+
+def test_a_waiting_group_holds_its_whole_minimum_whatever_it_has_placed() -> None:
+    def with_placed(cpu: int) -> World:
+        return World(
+            node("n1", cpu=10),
+            group("old", "6"),
+            [pod(f"old-{i}", group="old", cpu=1, node="n1") for i in range(cpu)],
+            group("new", "3", phase="Pending"),
+        )
+
+    assert vote(with_placed(3)) is Vote.PERMIT, "12 - 3 in use - 6 held"
+    assert vote(with_placed(4)) is Vote.REJECT
+
+
+def test_what_gated_pods_ask_for_is_not_held() -> None:
+    gated = [pod("old-0", group="old", cpu=6, gates=["wait.io/for"])]
+    world = World(node("n1", cpu=10), group("old", "9"), gated, group("new", "9", phase="Pending"))
+    assert vote(world) is Vote.PERMIT

@@ -11,8 +11,13 @@ import pytest
 
 from tests.builders import GPU, gang, node, pod, podgroup, queue
 from tests.plugins.worlds import World
+from vcray.actions.allocate import Allocate
 from vcray.core.hooks import Vote
+from vcray.core.policy import policy_of
+from vcray.core.session import decide
 from vcray.core.space import CPU, MEMORY, PODS
+from vcray.plugins.gang import Gang
+from vcray.plugins.predicates import Predicates
 from vcray.plugins.proportion import Proportion
 from vcray.plugins.proportion.waterfill import Claims, deserved
 
@@ -302,3 +307,55 @@ def test_insufficient_resources_are_named_in_order() -> None:
     assert answer.message == (
         f"queue resource quota insufficient: insufficient cpu, insufficient memory, insufficient {GPU}"
     )
+
+
+# ---- claims, figures, states ----
+
+
+def test_a_resource_that_nobody_in_a_queue_asks_for_is_deserved_as_nought_and_overuses_nothing() -> None:
+    world = World(node("n1", cpu=4, gpu=8, pods=2), gang("j", 4, cpu=1), pod("other", group="j", cpu=1))
+    plugin, row = world.plugin(Proportion), world.queue("default")
+    gpu = world.view.space.row(GPU)
+    assert gpu is not None
+    assert plugin.deserved_[row][gpu] == 0
+    for number in range(2):
+        world.place(f"j-worker-{number}", "n1")
+    assert not plugin.queue_overused(world.view, row)
+
+
+def test_a_queue_may_claim_while_the_request_keeps_it_within_what_it_deserves() -> None:
+    world = World(node("n1", cpu=4, gpu=4), queue("q"), gang("j", 8, queue="q", cpu=1, gpu=1))
+    plugin, row = world.plugin(Proportion), world.queue("q")
+    request = world.shape("j-worker-0").request
+    assert plugin.queue_preemptive(world.view, row, request * 4)
+    assert not plugin.queue_preemptive(world.view, row, request * 5)
+    world.place("j-worker-0", "n1")
+    assert not plugin.queue_preemptive(world.view, row, request * 4)
+
+
+def test_a_queue_that_is_not_open_claims_nothing() -> None:
+    world = World(node("n1", cpu=4), queue("q", state="Closed"), gang("j", 8, queue="q", cpu=1))
+    request = world.shape("j-worker-0").request
+    assert not world.plugin(Proportion).queue_preemptive(world.view, world.queue("q"), request)
+
+
+def test_figures_of_a_queue_are_those_of_the_sessions_end_and_nought_for_one_without_groups() -> None:
+    world = World(node("n1", cpu=4), queue("q", weight=3), queue("idle"), gang("j", 8, queue="q", cpu=1))
+    plugin = world.plugin(Proportion)
+    world.place("j-worker-0", "n1")
+    busy = plugin.queue_figures(world.view, world.queue("q"))
+    assert busy.deserved is not None
+    assert (busy.deserved[CPU], busy.share, busy.weight, busy.overused) == (4000, 0.25, 3, False)
+    idle = plugin.queue_figures(world.view, world.queue("idle"))
+    assert idle.deserved is not None
+    assert (idle.deserved.any(), idle.share, idle.overused) == (False, 0.0, False)
+
+
+def test_states_of_queues_do_not_matter_without_a_share_plugin() -> None:
+    world = World(node("n1", cpu=4), queue("q", state="Closed"), gang("j", 1, queue="q", cpu=1))
+    shares = [[(Gang, {}), (Predicates, {}), (Proportion, {})]]
+    bound = {
+        len(tiers[0]): len(decide(world.snapshot, policy_of([Allocate({})], tiers)).commits)
+        for tiers in (shares, [shares[0][:2]])
+    }
+    assert bound == {3: 0, 2: 1}
