@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from vcray.cache.amounts import Amounts
 from vcray.cache.claims import ClaimFacts, facts_of
+from vcray.cache.details.resourceclaims import table as device_table
 from vcray.cache.details.storage import table
 from vcray.cache.jobcolumns import quota_minimums
 from vcray.cache.knowledge import Knowledge
@@ -150,12 +151,18 @@ class Assembler:
             queues=self._queue_table(),
             pod_facts=tuple(self.facts),
             label_sets=tuple(self.label_sets),
-            details=Details(storage=table(self.world.knowledge, self._users(), {})),
+            details=Details(
+                storage=table(self.world.knowledge, {}),
+                devices=device_table(self.world.knowledge, {}),
+                claim_users=self._users(),
+            ),
         )
 
-    def _users(self) -> dict[str, int]:
+    def _users(self) -> dict[str, int] | None:
         """Pods on nodes by claim that only one may use."""
         users: dict[str, int] = {}
+        if not any(ONE_POD in claim.access_modes for claim in self.world.knowledge.claims.values()):
+            return None
         for row in self.world.pods.values():
             if row.status in (Status.PENDING, Status.SUCCEEDED, Status.FAILED):
                 continue
@@ -163,7 +170,7 @@ class Assembler:
                 claim = self.world.knowledge.claims.get(key)
                 if claim is not None and ONE_POD in claim.access_modes:
                     users[key] = users.get(key, 0) + 1
-        return users
+        return dict(sorted(users.items()))
 
     def amounts(self, columns: Iterable[Amounts]) -> tuple[Int, Bool]:
         """(R, K) amounts and the mask of resources that are named."""

@@ -6,6 +6,7 @@ nothing of the kind. `vcray.cache.details` fills them in, one module a table.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from vcray.core.budgets import BudgetTable
@@ -25,6 +26,8 @@ class Details:
 
     hypernodes: HyperNodeTable | None = None
     storage: Storage | None = None
+    claim_users: Mapping[str, int] | None = None
+    """Pods on nodes by claim, of claims that only one pod may use."""
     devices: DeviceTable | None = None
     budgets: BudgetTable | None = None
     cards: CardTable | None = None

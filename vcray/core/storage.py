@@ -107,14 +107,13 @@ class StorageClassRow(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Storage:
     """All of it, by name. `capacities` by storage class, only of
-    drivers that publish them (`publishing`); `used` counts pods on nodes by ReadWriteOncePod claim; `promised`: volume -> claim."""
+    drivers that publish them (`publishing`); `promised`: volume -> claim."""
 
     claims: Mapping[str, ClaimRow] = field(default_factory=dict)
     volumes: Mapping[str, Volume] = field(default_factory=dict)
     classes: Mapping[str, StorageClassRow] = field(default_factory=dict)
     capacities: Mapping[str, tuple[Capacity, ...]] = field(default_factory=dict)
     publishing: tuple[str, ...] = ()
-    used: Mapping[str, int] = field(default_factory=dict)
     promised: Mapping[str, str] = field(default_factory=dict)
 
 

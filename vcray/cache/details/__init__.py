@@ -36,6 +36,7 @@ SOURCES: Final[tuple[Source, ...]] = (
     capacities.SOURCE,
     hypernodes.SOURCE,
     storage.SOURCE,
+    storage.USERS,
     resourceclaims.SOURCE,
     cards.SOURCE,
     cards.HOLDERS,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 AVAILABLE: Final = "Available"
+CLAIM: Final = "PersistentVolumeClaim"
 
 
 def read_volume(data: JsonObject) -> Volume:
@@ -98,11 +99,11 @@ def read_capacity(data: JsonObject) -> Capacity:
 def build(state: State) -> Storage | None:
     """The table; None where there is no claim."""
     volumes = _rows(state.knowledge, "PersistentVolume", Volume)
-    return table(state.knowledge, _used(state), _promised(state, volumes))
+    return table(state.knowledge, _promised(state, volumes))
 
 
-def table(knowledge: Knowledge, used: dict[str, int], promised: dict[str, str]) -> Storage | None:
-    """The table of what is known, with pods by ReadWriteOncePod claim and volumes given away; all in name order."""
+def table(knowledge: Knowledge, promised: dict[str, str]) -> Storage | None:
+    """The table of what is known, with volumes given away; all in name order."""
     if not knowledge.claims:
         return None
     capacities: dict[str, list[Capacity]] = {}
@@ -115,7 +116,6 @@ def table(knowledge: Knowledge, used: dict[str, int], promised: dict[str, str]) 
         classes=dict(sorted(knowledge.storage_classes.items())),
         capacities={name: tuple(found) for name, found in sorted(capacities.items())},
         publishing=tuple(sorted(row.name for row in drivers if row.publishes)),
-        used=dict(sorted(used.items())),
         promised=dict(sorted(promised.items())),
     )
 
@@ -125,22 +125,20 @@ def _rows(knowledge: Knowledge, kind: str, row: type[T]) -> dict[str, T]:
     return {key: item for key, item in kept.items() if isinstance(item, row)}
 
 
-def _used(state: State) -> dict[str, int]:
-    """Pods on nodes by ReadWriteOncePod claim."""
+def users(state: State) -> dict[str, int] | None:
+    """Pods on nodes by ReadWriteOncePod claim; None where there is no such claim."""
     single = {key for key, claim in state.knowledge.claims.items() if ONE_POD in claim.access_modes}
     if not single:
-        return {}
+        return None
     used: dict[str, int] = {}
     over = (Status.PENDING, Status.SUCCEEDED, Status.FAILED)
     for table in state.tables.values():
         numbers = table.used(Field.CLAIMS)[~np.isin(table.used(Field.STATUS), over)]
         for number, count in zip(*np.unique(numbers, return_counts=True), strict=True):
             namespace, claims, _ = state.resolver.claims.values[int(number)]
-            for name, _ in claims:
-                key = f"{namespace}/{name}"
-                if key in single:
-                    used[key] = used.get(key, 0) + int(count)
-    return used
+            for key in {f"{namespace}/{name}" for name, _ in claims} & single:
+                used[key] = used.get(key, 0) + int(count)
+    return dict(sorted(used.items()))
 
 
 def _promised(state: State, volumes: dict[str, Volume]) -> dict[str, str]:
@@ -168,5 +166,7 @@ SOURCE: Final = Source(
         "CSIStorageCapacity": Kept(Capacity, read_capacity),
     },
     build=build,
-    looks_at=(PODS, PROMISES, "PersistentVolumeClaim", "StorageClass"),
+    looks_at=(PROMISES, CLAIM, "StorageClass"),
 )
+
+USERS: Final = Source(field="claim_users", kinds={}, build=users, looks_at=(PODS, CLAIM))

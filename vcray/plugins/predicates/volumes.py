@@ -74,7 +74,7 @@ class Volumes:
         self._owner: dict[str, str] = dict(storage.promised)
         self._volume_of: dict[str, str] = {claim: volume for volume, claim in storage.promised.items()}
         self._node_of: dict[str, str] = {}
-        self._used: dict[str, int] = dict(storage.used)
+        self._used: dict[str, int] = dict(view.snapshot.details.claim_users or {})
         self._version = 0
         self._fits: dict[int, tuple[int, Fit]] = {}
         self._of_class: dict[str, list[Volume]] | None = None
