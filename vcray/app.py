@@ -42,6 +42,7 @@ from vcray.kube.client import KubeClient
 from vcray.kube.errors import NOT_INSTALLED, AlreadyExists, ApiError, ResourceMissing
 from vcray.kube.events import EventRecorder, Involved
 from vcray.kube.lease import Leadership, Timing
+from vcray.kube.pace import paced
 from vcray.kube.transport import Transport
 from vcray.log import get_logger
 from vcray.metrics import Metrics
@@ -296,7 +297,7 @@ def _plane(
     transport: Transport, settings: Settings, text: str, connection: Connection
 ) -> ControlPlane | FleetPlane:
     if settings.runtime == "local":
-        return ControlPlane(transport, settings, text)
+        return ControlPlane(paced(transport, settings.kube_api_qps, settings.kube_api_burst), settings, text)
     from vcray.actors.ray_runtime import RayRuntime
 
     return FleetPlane(transport, facts_of(settings, text), RayRuntime(settings.ray_address), connection)

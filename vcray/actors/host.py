@@ -26,6 +26,7 @@ from vcray.actors.runtime import Handle, Statistics, Time
 from vcray.actors.timekeeping import WallTime
 from vcray.core.pools import PoolScorer, Scorers
 from vcray.kube.auth import load as load_transport
+from vcray.kube.pace import paced
 from vcray.kube.transport import Transport
 from vcray.log import configure, get_logger
 from vcray.metrics import Metrics
@@ -317,4 +318,6 @@ def _cancelling() -> bool:
 
 
 async def _connect(opening: Opening) -> Transport:
-    return await load_transport(opening.kubeconfig, opening.context, opening.server)
+    settings = opening.facts.settings
+    transport = await load_transport(opening.kubeconfig, opening.context, opening.server)
+    return paced(transport, settings.kube_api_qps, settings.kube_api_burst)

@@ -84,9 +84,14 @@ FLAGS: tuple[Flag, ...] = (
         "priority-class", "switch", "true", "works", "false: PriorityClasses are not read", "priority_class"
     ),
     Flag(
-        "kube-api-qps", "number", "2000", "accepted", "requests are bounded by how many are under way at once"
+        "kube-api-qps",
+        "number",
+        "2000",
+        "works",
+        "here there is no limit unless one is given",
+        "kube_api_qps",
     ),
-    Flag("kube-api-burst", "number", "2000", "accepted", "as kube-api-qps"),
+    Flag("kube-api-burst", "number", "2000", "works", "as kube-api-qps", "kube_api_burst"),
     Flag("minimum-feasible-nodes", "number", "100", "accepted", _ALL_NODES),
     Flag("minimum-percentage-nodes-to-find", "number", "5", "accepted", _ALL_NODES),
     Flag("percentage-nodes-to-find", "number", "0", "accepted", _ALL_NODES),

@@ -158,6 +158,10 @@ class Settings(BaseModel):
     enable_root_queue_protection: bool = Field(
         True, description="refuse to change the resources of the root queue"
     )
+    kube_api_qps: float = Field(
+        0.0, ge=0, description="requests a second to the API server of each process; 0 for no limit"
+    )
+    kube_api_burst: int = Field(2000, ge=1, description="requests that may go out at once under that limit")
     coalesce_ms: float = Field(
         5.0, ge=0, le=1000, description="changes that come within this time share one round"
     )
