@@ -26,7 +26,7 @@ from vcray.actors.messages import (
 from vcray.actors.policies import policy_from
 from vcray.actors.runtime import Statistics
 from vcray.actors.timekeeping import VirtualTime
-from vcray.api.meta import JsonObject
+from vcray.api.meta import JsonObject, JsonValue
 from vcray.cache.merge import Merge
 from vcray.cache.shard import CacheShard
 from vcray.cache.store import Event
@@ -452,6 +452,35 @@ async def test_what_was_said_is_not_said_again(bench: Bench) -> None:
 
     assert sum(first) > 0
     assert sum(later) == sum(first)
+
+
+async def test_the_own_words_that_come_back_cause_no_round(bench: Bench) -> None:
+    group = next(each for each in TRAIN if each["kind"] == "PodGroup")
+    await bench.sync()
+    await bench.see(queue("default"), node("n1", cpu=1), *TRAIN, {**group, "status": {"phase": "Inqueue"}})
+    await bench.advance()
+    (said,) = [update for each in bench.binder.told for update in each.decisions.groups]
+    conditions: list[JsonValue] = [
+        {
+            "type": condition.type,
+            "status": condition.status,
+            "reason": condition.reason,
+            "message": condition.message,
+            "transitionID": condition.transition,
+            "lastTransitionTime": condition.since,
+        }
+        for condition in said.status.conditions
+    ]
+    status: JsonObject = {"phase": "Inqueue", "conditions": conditions}
+    rounds = bench.count("rounds")
+
+    await bench.see({**group, "status": status})
+    await bench.advance()
+    assert bench.count("rounds") == rounds
+
+    await bench.see({**group, "status": {**status, "running": 1}})
+    await bench.advance()
+    assert bench.count("rounds") == rounds + 1
 
 
 async def test_a_manual_round_runs_when_asked_changes_or_not_and_waits_for_its_writes(manual: Bench) -> None:

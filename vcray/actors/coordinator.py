@@ -166,14 +166,12 @@ class Coordinator:
     def _apply(self, delta: Delta) -> None:
         """Take in what changed, and see to who wants to know."""
         self._watched(delta)
-        if self._agent is None:
-            self._merge.apply(delta)
-            self._dirty.set()
-            return
-        self._agent.path.saw(delta)
-        self._merge.apply(delta)
-        self._agent.wake()
-        if not waits_for_agent_alone(delta):
+        if self._agent is not None:
+            self._agent.path.saw(delta)
+        news = self._merge.apply(delta)
+        if self._agent is not None:
+            self._agent.wake()
+        if news and (self._agent is None or not waits_for_agent_alone(delta)):
             self._dirty.set()
 
     def _watched(self, delta: Delta) -> None:
@@ -232,6 +230,7 @@ class Coordinator:
         )
         self._merge.assume(decisions.commits, self._time.now())
         self._merge.assume_gone(decisions.evictions, self._time.now())
+        self._merge.expect(decisions)
         self._gauges.show(snapshot, meter)
         kept = self._novelty.keep(decisions, self._time.now())
         self._moments.note(decisions, snapshot.now)

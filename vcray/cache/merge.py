@@ -17,13 +17,14 @@ from vcray.cache.agentview import freeze_agent, waiting_rows
 from vcray.cache.assume import ASSUMED_S
 from vcray.cache.compaction import compact, is_due
 from vcray.cache.delta import Delta, Field
+from vcray.cache.echoes import Echoes
 from vcray.cache.freeze import freeze
 from vcray.cache.intake import ClusterIntake, NodeIntake
 from vcray.cache.podintake import PodIntake
 from vcray.cache.resolver import Moves, Rows
 from vcray.cache.state import State
 from vcray.cache.sums import NodeSums
-from vcray.core.decisions import Commit, Evict
+from vcray.core.decisions import Commit, Decisions, Evict
 from vcray.core.snapshot import Snapshot
 from vcray.core.space import ResourceSpace
 
@@ -43,11 +44,17 @@ class Merge:
         self._cluster = ClusterIntake(self._state)
         self._nodes = NodeIntake(self._state)
         self._pods = PodIntake(self._state, assumed_s)
+        self._echoes = Echoes(self._state.knowledge)
 
-    def apply(self, delta: Delta) -> None:
-        """Take in what changed in a shard; costs what changed."""
+    def expect(self, decisions: Decisions) -> None:
+        """Statuses that a round is about to write."""
+        self._echoes.expect(decisions.groups, decisions.queues)
+
+    def apply(self, delta: Delta) -> bool:
+        """Take in what changed in a shard; costs what changed. False: nothing but what the last round wrote."""
         if not delta:
-            return
+            return False
+        news = not self._echoes.are_all(delta)
         self.refused = [*self.refused, *delta.refused][-REFUSED:]
         self._cluster.take(delta)
         self._nodes.take(delta)
@@ -57,6 +64,7 @@ class Merge:
         self._settle()
         if is_due(self._state):
             self.compact()
+        return news
 
     def knows(self, key: str) -> bool:
         """Is there a pod of that key?"""

@@ -38,6 +38,7 @@ def command() -> None:
     Examples:
       vcray bench allocate --nodes 10000 --pods 10000 --gang 64 --shapes 20
       vcray bench stuck --nodes 10000 --gangs 1000
+      vcray bench reclaim --nodes 500 --pods 4000
       vcray bench agent --nodes 10000
       vcray bench hierarchy --nodes 10000 --pods 10000 --queues 50
       vcray bench cluster --nodes 1000 --pods 10000
@@ -86,7 +87,7 @@ def allocate(nodes: int, pods: int, gang: int, shapes: int, only_json: bool) -> 
 def stuck(nodes: int, gangs: int, gang: int, shapes: int, only_json: bool) -> None:
     """Measure rounds in which gangs wait for room that nobody frees.
 
-    Milliseconds of wall time a round: the first, one after a node lost room, one after nothing changed, and the same
+    Milliseconds of processor time a round: the first, one after a node lost room, one after nothing changed, and the same
     without the gangs. The last line is one JSON object.
 
     \b
@@ -122,6 +123,44 @@ def hierarchy(nodes: int, pods: int, gang: int, shapes: int, queues: int, only_j
     from vcray.bench.hierarchy import run_hierarchy
 
     _show(lambda: run_hierarchy(nodes, pods, gang, shapes, queues), "bench hierarchy", only_json)
+
+
+@command.command("preempt")
+@click.option("--nodes", type=click.IntRange(1), default=500, show_default=True, help="Nodes, all full.")
+@click.option("--pods", type=click.IntRange(1), default=4000, show_default=True, help="Pods that claim.")
+@click.option("--json", "only_json", is_flag=True, help="Print the JSON line only.")
+def preempt(nodes: int, pods: int, only_json: bool) -> None:
+    """Measure one decision in which jobs of high priority take GPUs from jobs of low priority.
+
+    Each node runs eight one-GPU jobs; as many as are asked for wait in the same queue. Measured is the wall time of the
+    decision, one warm-up discarded. The last line is one JSON object.
+
+    \b
+    Example:
+      vcray bench preempt --nodes 500 --pods 4000
+    """
+    from vcray.bench.crowded import run_crowded
+
+    _show(lambda: run_crowded("preempt", nodes, pods), "bench preempt", only_json)
+
+
+@command.command("reclaim")
+@click.option("--nodes", type=click.IntRange(1), default=500, show_default=True, help="Nodes, all full.")
+@click.option("--pods", type=click.IntRange(1), default=4000, show_default=True, help="Pods that claim.")
+@click.option("--json", "only_json", is_flag=True, help="Print the JSON line only.")
+def reclaim(nodes: int, pods: int, only_json: bool) -> None:
+    """Measure one decision in which a queue takes its half of a full cluster back.
+
+    Each node runs eight one-GPU jobs of one queue; as many as are asked for wait in another queue of equal weight. Measured
+    is the wall time of the decision, one warm-up discarded. The last line is one JSON object.
+
+    \b
+    Example:
+      vcray bench reclaim --nodes 500 --pods 4000
+    """
+    from vcray.bench.crowded import run_crowded
+
+    _show(lambda: run_crowded("reclaim", nodes, pods), "bench reclaim", only_json)
 
 
 @command.command("cluster")
