@@ -85,29 +85,39 @@ class DeviceShare(Plugin[DeviceShareArgs]):
         wanted = self._wanted(shape)
         if not wanted:
             return None
+        index, copies = rows.index, rows.copies
+        if isinstance(index, int) or copies is not None:
+            found: BoolLike = _each(rows, lambda node, count: self._fits(shape, node, count), np.bool_)
+            return found
+        fits = np.ones(len(index), dtype=np.bool_)
+        for table, ask in wanted:
+            answers, place = table.answers(shape.row, ask, index)
+            fits &= np.array([isinstance(answer, Choice) for answer in answers], dtype=np.bool_)[place]
+        return fits
 
-        def fits(node: int, copies: int) -> bool:
-            for table, ask in wanted:
-                if isinstance(table.answer(shape.row, ask, node, copies), Refused):
-                    return False
-            return True
-
-        found: BoolLike = _each(rows, fits, np.bool_)
-        return found
+    def _fits(self, shape: Shape, node: int, copies: int) -> bool:
+        wanted = self._wanted(shape)
+        return all(isinstance(table.answer(shape.row, ask, node, copies), Choice) for table, ask in wanted)
 
     def node_score(self, view: View, rows: Rows, shape: Shape) -> FloatLike | None:
         """Scores of all families, rounded, times the weight; only with a weight, as in Volcano."""
         wanted = self._wanted(shape) if self.args.weight > 0 else []
         if not wanted:
             return None
+        index, copies = rows.index, rows.copies
+        if isinstance(index, int) or copies is not None:
+            found: FloatLike = _each(rows, lambda node, count: self._score(shape, node, count), np.float64)
+            return found
+        total = np.zeros(len(index), dtype=np.float64)
+        for table, ask in wanted:
+            answers, place = table.answers(shape.row, ask, index)
+            total += np.array([_points(answer) for answer in answers], dtype=np.float64)[place]
+        return np.floor(total + 0.5) * self.args.weight
 
-        def score(node: int, copies: int) -> float:
-            answers = [table.answer(shape.row, ask, node, copies) for table, ask in wanted]
-            total = sum(answer.score for answer in answers if isinstance(answer, Choice))
-            return float(floor(total + 0.5) * self.args.weight)
-
-        found: FloatLike = _each(rows, score, np.float64)
-        return found
+    def _score(self, shape: Shape, node: int, copies: int) -> float:
+        wanted = self._wanted(shape)
+        total = sum(_points(table.answer(shape.row, ask, node, copies)) for table, ask in wanted)
+        return float(floor(total + 0.5) * self.args.weight)
 
     def node_preference(self, view: View, shape: Shape) -> Sequence[Preference]:
         """Pods with several whole GPUs prefer nodes that join theirs."""
@@ -115,15 +125,13 @@ class DeviceShare(Plugin[DeviceShareArgs]):
 
     def why(self, view: View, shape: Shape) -> Iterator[Reject]:
         """Reasons of the families, in their order, each with the nodes that give it."""
-        size = len(view.snapshot.nodes)
+        everywhere = np.arange(len(view.snapshot.nodes))
         for table, ask in self._wanted(shape):
-            found: dict[Refused, Bool] = {}
-            for node in range(size):
-                answer = table.answer(shape.row, ask, node)
-                if isinstance(answer, Refused):
-                    found.setdefault(answer, np.zeros(size, dtype=np.bool_))[node] = True
-            for refused in sorted(found, key=lambda refused: refused.reason):
-                yield Reject(found[refused], refused.reason, refused.curable)
+            answers, place = table.answers(shape.row, ask, everywhere)
+            refusals = {answer for answer in answers if isinstance(answer, Refused)}
+            for refused in sorted(refusals, key=lambda refused: refused.reason):
+                where: Bool = np.array([answer == refused for answer in answers], dtype=np.bool_)[place]
+                yield Reject(where, refused.reason, refused.curable)
 
     # ---- placing ----
 
@@ -145,13 +153,13 @@ class DeviceShare(Plugin[DeviceShareArgs]):
                 _undo(undos)
                 return "node is locked while cards are handed over to another pod"
             share = Share(answer.parts, phase, owner, answer, busy=not promised)
-            undos.append(table.deck(node).put(view.snapshot.tasks.names[task], share))
+            undos.append(table.put(node, view.snapshot.tasks.names[task], share))
         return lambda: _undo(undos)
 
     def release(self, view: View, task: int, node: int) -> Callable[[], None]:
         """The pod's cards are free for promises from now on."""
         name = view.snapshot.tasks.names[task]
-        undos = [table.deck(node).leave(name) for table in self.tables_]
+        undos = [table.leave(node, name) for table in self.tables_]
         return lambda: _undo(undos)
 
     def bind_notes(self, view: View, task: int, node: int) -> Mapping[str, str]:
@@ -194,6 +202,10 @@ def _each(rows: Rows, answer: Callable[[int, int], Any], kind: type[np.generic])
     nodes = index.tolist()
     many = [0] * len(nodes) if copies is None else np.broadcast_to(copies, len(nodes)).tolist()
     return np.array([answer(node, count) for node, count in zip(nodes, many, strict=True)], dtype=kind)
+
+
+def _points(answer: Choice | Refused) -> float:
+    return answer.score if isinstance(answer, Choice) else 0.0
 
 
 def _undo(undos: Sequence[Callable[[], None]]) -> None:

@@ -21,6 +21,7 @@ from vcray.plugins.deviceshare.vgpu import (
     PROFILE,
     SPREAD,
     Vgpu,
+    by_share,
     charges_of,
     instances_in,
     slices_of,
@@ -53,7 +54,7 @@ def charges(
     """What a pod is charged, by resource, in whole units; resources that nobody lists and no card knows stay as they are."""
     found: dict[str, int] = {}
     if args.vgpu and slices_of(spec, config.vgpu):
-        found |= charges_of(spec, config.vgpu, _largest(snapshot))
+        found |= charges_of(spec, config.vgpu, largest(snapshot) if by_share(spec, config.vgpu) else 0)
     if args.ascend:
         named = {name for ask in spec.asks for name, _ in ask.amounts}
         found |= dict.fromkeys(
@@ -81,7 +82,7 @@ def offers(config: DeviceConfig, snapshot: Snapshot) -> dict[str, Int]:
     return found
 
 
-def _largest(snapshot: Snapshot) -> int:
+def largest(snapshot: Snapshot) -> int:
     """Memory of the largest card of the cluster."""
     texts = {text for notes in snapshot.nodes.notes for key, text in notes if key == VGPU_REGISTER}
     return max((card.memory for text in texts for card in registered(text)), default=0)

@@ -10,6 +10,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
+import numpy as np
+
 from vcray.api.devices import (
     ALLOCATING,
     BIND_PHASE,
@@ -18,6 +20,7 @@ from vcray.api.devices import (
     HAMI_BIND_TIME,
     HAMI_SCORE,
 )
+from vcray.core.arrays import Int
 from vcray.core.cards import Holder
 from vcray.core.tables import MISSING, ShapeSpec
 from vcray.core.view import View
@@ -31,6 +34,7 @@ from vcray.plugins.deviceshare.decks import (
     Phase,
     Refused,
     Share,
+    Undo,
     Usage,
     equal_cards,
 )
@@ -127,6 +131,10 @@ class Table(Generic[A]):
         self._same: dict[Hashable, int] = {}
         self._answers: dict[Hashable, Choice | Refused] = {}
         self._known: dict[tuple[int, int], tuple[int, Choice | Refused]] = {}
+        self._states: dict[Hashable, int] = {}
+        self._state: Int = np.zeros(len(view.snapshot.nodes), dtype=np.int64)
+        self._stale: dict[int, None] = dict.fromkeys(range(len(view.snapshot.nodes)))
+        """Nodes whose number in `_state` is out of date: at first all."""
 
     def ask(self, shape: int) -> A | None:
         """What pods of a shape ask of this family."""
@@ -155,12 +163,41 @@ class Table(Generic[A]):
         """Is the pod's device plugin still to hand its cards over? It is waited for five minutes, as Volcano's lock is."""
         return busy_until(notes) > self._view.snapshot.now
 
+    def put(self, node: int, pod: str, share: Share) -> Undo:
+        """A pod takes its share of the node's cards."""
+        return self._touching(node, self.deck(node).put(pod, share))
+
+    def leave(self, node: int, pod: str) -> Undo:
+        """A pod on the node starts to go."""
+        return self._touching(node, self.deck(node).leave(pod))
+
+    def _touching(self, node: int, undo: Undo) -> Undo:
+        self._stale[node] = None
+
+        def back() -> None:
+            undo()
+            self._stale[node] = None
+
+        return back
+
     def is_held(self, node: int) -> bool:
         """May any pod hold cards of the node? Nodes that nobody looked at are not looked at for this."""
         deck = self._decks.get(node)
         if deck is None:
             return self._view.snapshot.nodes.names[node] in self._holders
         return bool(deck.shares)
+
+    def answers(self, shape: int, ask: A, nodes: Int) -> tuple[list[Choice | Refused], Int]:
+        """What many nodes offer: distinct answers, and for each node the place of its own among them."""
+        if self.family.names_cards(ask):
+            return [self.answer(shape, ask, node) for node in nodes.tolist()], np.arange(len(nodes))
+        for node in self._stale:
+            deck = self.deck(node)
+            state = (deck.same, self._links[node], deck.key())
+            self._state[node] = self._states.setdefault(state, len(self._states))
+        self._stale.clear()
+        _, first, place = np.unique(self._state[nodes], return_index=True, return_inverse=True)
+        return [self.answer(shape, ask, node) for node in nodes[first].tolist()], place
 
     def answer(self, shape: int, ask: A, node: int, copies: int = 0) -> Choice | Refused:
         """What the node offers beside all that stays there and `copies` more such pods."""

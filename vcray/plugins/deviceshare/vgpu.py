@@ -121,10 +121,11 @@ class Vgpu:
 
     def cards(self, node: NodeFacts) -> tuple[Card, ...]:
         """Cards of a node. Only where it offers number, memory and cores: else its device plugin is not there any more."""
+        text = node.notes.get(VGPU_REGISTER, "")
         names = (self.config.count, self.config.memory, self.config.cores)
-        if not all(node.amount(name) for name in names):
+        if not text or not all(node.amount(name) for name in names):
             return ()
-        return _cards(node.notes.get(VGPU_REGISTER, ""), self.config.geometries)
+        return _cards(text, self.config.geometries)
 
     def parts(self, holder: Holder, cards: Sequence[Card]) -> tuple[Part, ...]:
         """What a pod holds of these cards."""
@@ -328,6 +329,11 @@ def instances_in(text: str, config: VgpuConfig, profile: str) -> int:
         for card in _cards(text, config.geometries)
         if card.mode == MIG
     )
+
+
+def by_share(spec: ShapeSpec, config: VgpuConfig) -> bool:
+    """Does a pod ask for memory as a share of a card, a whole one included?"""
+    return any(piece.percentage >= 0 for piece in slices_of(spec, config))
 
 
 def charges_of(spec: ShapeSpec, config: VgpuConfig, largest: int) -> dict[str, int]:
