@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from vcray.config.flags import ENVIRONMENT, FLAGS, flag
 from vcray.config.given import duration, read_given
 from vcray.config.settings import Settings, load
 from vcray.errors import ConfigError
@@ -93,6 +94,36 @@ def test_metrics_stay_on_unless_they_are_switched_off() -> None:
 )
 def test_what_cannot_be_used_is_told_by_the_flag_that_was_given(given: dict[str, str], problem: str) -> None:
     assert refused(**given) == [problem]
+
+
+VC_SCHEDULER = """
+master kubeconfig ca-cert-file tls-cert-file tls-private-key-file scheduler-name scheduler-conf schedule-period resync-period
+default-queue version listen-address healthz-address enable-healthz enable-metrics enable-pprof priority-class kube-api-qps
+kube-api-burst minimum-feasible-nodes minimum-percentage-nodes-to-find percentage-nodes-to-find plugins-dir csi-storage
+node-selector cache-dumper cache-dump-dir node-worker-threads gate-removal-worker-num ignored-provisioners
+resource-sync-timeout disable-default-scheduler-config scheduler-sharding-mode scheduler-sharding-name lock-object-namespace
+leader-elect leader-elect-lease-duration leader-elect-renew-deadline leader-elect-retry-period leader-elect-resource-lock
+leader-elect-resource-name leader-elect-resource-namespace feature-gates log-flush-frequency v vmodule logtostderr
+alsologtostderr log_dir log_file log_file_max_size stderrthreshold skip_headers skip_log_headers one_output add_dir_header
+log_backtrace_at
+"""
+
+
+def test_the_table_has_every_flag_of_vc_scheduler() -> None:
+    assert {flag.name for flag in FLAGS} == set(VC_SCHEDULER.split())
+    assert {each.name for each in ENVIRONMENT} == {
+        "PANIC_ON_ERROR",
+        "BATCH_BIND_NUM",
+        "MULTI_SCHEDULER_ENABLE",
+        "SCHEDULER_POD_NAME",
+        "SCHEDULER_NUM",
+        "DEBUG_SOCKET_DIR",
+    }
+
+
+def test_a_flag_is_found_in_either_spelling() -> None:
+    assert flag("log-dir") is flag("log_dir") is not None
+    assert flag("nothing") is None
 
 
 def test_flags_without_effect_are_counted() -> None:

@@ -113,6 +113,18 @@ def test_arguments_of_actions_are_checked() -> None:
     ]
 
 
+def test_an_argument_of_an_action_that_is_removed_on_reload_is_gone() -> None:
+    """In Volcano it keeps its last value, since its actions outlive the configuration."""
+    given = (
+        "actions: allocate\nconfigurations: [{name: allocate, arguments: {predicateErrorCacheEnable: false}}]"
+    )
+
+    before = build_policy(load_scheduler_config(given), discover([])).actions[0]
+    after = build_policy(load_scheduler_config("actions: allocate"), discover([])).actions[0]
+
+    assert (before.arguments, after.arguments) == ({"predicateErrorCacheEnable": False}, {})
+
+
 def test_the_helm_policy_has_no_problems() -> None:
     policy = build_policy(load_scheduler_config(HELM_CONF), discover([]))
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import Field
 
 from tests.builders import GPU
+from vcray.core.plugin import Args
 from vcray.plugins.binpack import BinpackArgs
 from vcray.plugins.extender.arguments import ExtenderArgs
 from vcray.plugins.nodeorder import NodeorderArgs
@@ -66,3 +68,21 @@ def test_hours_that_cannot_be_read_are_told() -> None:
         {"tdm.revocable-zone.a": "10-12", "tdm.revocable-zone.b": "10:00-12:00"}, "here"
     )
     assert problem.where == "here.tdm.revocable-zone.a"
+
+
+class Strict(Args):
+    """Arguments of a user's plugin, with rules of their own."""
+
+    share: float = Field(0.5, ge=0, le=1, alias="mine.share")
+    names: list[str] = Field([], alias="mine.names")
+    table: dict = Field({}, alias="mine.table")  # type: ignore[type-arg]
+
+
+def test_what_a_models_own_rules_refuse_is_told_and_the_default_kept() -> None:
+    args, problems = Strict.read({"mine.share": 3, "mine.names": "a", "mine.table": {"a": 1}}, "x")
+
+    assert (args.share, args.names, args.table) == (0.5, [], {"a": 1})
+    assert [str(each) for each in problems] == [
+        "VC0108 x.mine.share: input should be less than or equal to 1, got 3.0; the default is kept",
+        "VC0108 x.mine.names: input should be a valid list, got 'a'; the default is kept",
+    ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from vcray.api.duration import DurationError, parse_duration
 from vcray.core.remote import NO_REMOTE, Remote
@@ -37,7 +37,7 @@ class Args(BaseModel):
         A value of the wrong type keeps the default: an int must be a YAML int (neither `"10"` nor `10.0`), a float may be
         an int, a bool may be spelled as Go's ParseBool reads it; other types are taken as they come. Keys that the plugin does not know have no effect."""
         known = {
-            field.alias or name: field.annotation if isinstance(field.annotation, type) else object
+            field.alias or name: field.annotation if field.annotation in _SPOKEN else object
             for name, field in cls.model_fields.items()
         }
         taken: dict[str, object] = {}
@@ -58,7 +58,23 @@ class Args(BaseModel):
                 problems.append(Problem("VC0108", f"{where}.{key}", what))
             else:
                 taken[key] = accepted
-        return cls.model_validate(taken), problems
+        return cls._validated(taken, where, problems), problems
+
+    @classmethod
+    def _validated(cls, taken: dict[str, object], where: str, problems: list[Problem]) -> Self:
+        """The model of what its own rules allow; the rest is told and left out."""
+        while True:
+            try:
+                return cls.model_validate(taken)
+            except ValidationError as error:
+                wrong = {str(each["loc"][0]): each["msg"] for each in error.errors() if each["loc"]}
+                refused = {key: what for key, what in wrong.items() if key in taken}
+                if not refused:  # the defaults themselves break the model's rules
+                    what = f"its arguments cannot be made: {error.errors()[0]['msg']}"
+                    raise ConfigError(Problem("VC0110", cls.__qualname__, what)) from error
+                for key, what in refused.items():
+                    said = f"{what[:1].lower()}{what[1:]}, got {taken.pop(key)!r}; the default is kept"
+                    problems.append(Problem("VC0108", f"{where}.{key}", said))
 
 
 _SPOKEN: dict[type | None, str] = {
@@ -169,7 +185,7 @@ class Plugin(Generic[A]):
     """Its answers come from a program outside, by way of `remote`."""
     remote: Remote = NO_REMOTE
     observes: ClassVar[bool] = False
-    """Its `reserve` only takes note and never refuses: no flag switches it off."""
+    """Its `reserve` only takes note and never refuses: no flag switches it off, and pods need not come one by one for it."""
     rekeys: bool = False
     """A charge of one queue may put another one, which waits, further to the front: `queue_order` is asked of all each time."""
     unbuilt: ClassVar[Mapping[str, str]] = {}

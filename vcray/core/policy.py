@@ -150,8 +150,12 @@ def build_policy(config: SchedulerConfig, registry: Extensions) -> Policy:
     for name in config.actions:
         action = cast(type[Action], registry.load("vcray.actions", name))
         arguments = config.action_arguments(name)
-        actions.append(action(arguments))
         problems += action.args_model.read(arguments, f"configurations[{name}].arguments")[1]
+        try:
+            actions.append(action(arguments))
+        except Exception as error:  # a user's action; those of ours take any arguments
+            what = f"action '{name}' cannot be made: {type(error).__name__}: {error}"
+            raise ConfigError(Problem("VC0110", f"configurations[{name}]", what)) from error
     return Policy(tuple(actions), tuple(tiers), tuple(problems))
 
 
@@ -225,7 +229,12 @@ class Chains:
         self.reservers = [
             cast(Reserve, plugin)
             for plugin, config in flat
-            if offers(type(plugin), Reserve) and (config.enabled("enablePredicate") or plugin.observes)
+            if offers(type(plugin), Reserve)
+            and not plugin.observes
+            and (config.enabled("enablePredicate") or plugin.calls_out)
+        ]
+        self.watchers = [
+            cast(Reserve, plugin) for plugin, _ in flat if plugin.observes and offers(type(plugin), Reserve)
         ]
         self.enqueueds = [p.job_enqueued for p in self._all(JobEnqueued, "enableJobEnqueued")]
         self.figures = [p.queue_figures for p in self._all(FiguresOfQueue)]
