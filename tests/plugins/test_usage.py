@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,17 +10,21 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from tests.builders import EPOCH, node, pod, podgroup
+from tests.builders import EPOCH, gang, node, pod, podgroup, queue
 from tests.plugins.test_row_laws import random_world
 from tests.plugins.worlds import World
+from vcray.actions.allocate import Allocate
 from vcray.api.meta import JsonObject
 from vcray.cache.cluster import snapshot_of
 from vcray.core.check import check_plugin
 from vcray.core.ledger import Ledger
 from vcray.core.openview import open_view
+from vcray.core.policy import policy_of
 from vcray.core.rows import Layout
+from vcray.core.session import decide
 from vcray.core.snapshot import Snapshot
 from vcray.core.usage import Capacities, NodeLoad, UsageTable
+from vcray.plugins.gang import Gang
 from vcray.plugins.usage import Usage
 from vcray.plugins.usage.arguments import Estimator, UsageArgs
 
@@ -239,3 +244,14 @@ def test_it_keeps_the_laws_of_row_hooks(number: int) -> None:
     ]
     args = UsageArgs.model_validate({"estimator": {"burst_ratio": 0.5, "risk_threshold": 0.4}})
     assert check_plugin(Usage, args, measured(snapshot, *loads)) == []
+
+
+def test_pods_of_one_round_spread_over_equally_idle_nodes_by_their_shadows() -> None:
+    nodes = [node(name, cpu=10, memory=64) for name in ("n1", "n2", "n3")]
+    snapshot = snapshot_of([*nodes, queue("default"), *gang("g", 9, cpu=1, memory=1)], NOW)
+    policy = policy_of([Allocate({})], [[(Gang, {}), (Usage, {})]])
+    loads = measured(snapshot, ("n1", 20, 20), ("n2", 20, 20), ("n3", 60, 60))
+    (commit,) = decide(loads, policy).commits
+    found = Counter(bind.node for bind in commit.binds)
+    assert sorted(found.values()) == [4, 5]
+    assert set(found) == {"n1", "n2"}

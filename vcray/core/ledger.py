@@ -129,22 +129,11 @@ class Ledger:
         return self._take(Kind.PIPELINE, job, shape, tasks, nodes, reason)
 
     def _take(
-        self,
-        kind: Kind,
-        job: int,
-        shape: Shape,
-        tasks: Sequence[int],
-        nodes: Sequence[int],
-        reason: str = "",
+        self, kind: Kind, job: int, shape: Shape, tasks: Sequence[int], nodes: Sequence[int], reason: str = ""
     ) -> str:
-        undo: Undo | None = None
-        if self.reservations.of(shape):
-            if len(tasks) != 1:
-                raise ValueError("tasks of a shape that reserves are placed one at a time")
-            taken = self.reservations.take(shape, tasks[0], nodes[0], kind is Kind.PIPELINE)
-            if isinstance(taken, str):
-                return taken or "refused"
-            undo = taken
+        undo = self.reservations.take_all(shape, tasks, nodes, kind is Kind.PIPELINE)
+        if isinstance(undo, str):
+            return undo
         self._enter(Entry(kind, job, shape.row, tuple(tasks), tuple(nodes), undo=undo, reason=reason))
         return ""
 

@@ -143,7 +143,7 @@ class Placer:
         if cls.reserves:
             cls.forgive(self.ledger.reservations.kind(shape, task))
         row = OneRow(self.view, self.layout, node)
-        if all(cls.key(row, promised) == NONE for promised in ((False, True) if cls.fits else (False,))):
+        if not cls.takes(row, True) and not cls.takes(row, False):
             return False
         if self.chains.domains:
             only = np.zeros(len(self.view.snapshot.nodes), dtype=bool)
@@ -239,7 +239,7 @@ class Placer:
 
     def _looks_at_rows_alone(self, cls: Class) -> bool:
         """Is nothing of the class's scores added across nodes? Then each scorer can rank its own rows."""
-        if cls.preferences or cls.moves or cls.reserves or self.chains.parts.cells:
+        if cls.preferences or cls.moves or cls.reserves or self.chains.parts.cells or self.chains.watchers:
             return False
         return not (self.chains.domains and self.chains.domain_terms(self.view, cls.shape, cls.static))
 

@@ -16,11 +16,13 @@ Undo = Callable[[], None]
 
 
 class Reservations:
-    """The `reserve` hooks of all plugins as one."""
+    """The `reserve` hooks of all plugins as one. `watchers` only take note and never refuse: pods need not come one by one
+    for them."""
 
-    def __init__(self, view: View, hooks: Sequence[Reserve] = ()) -> None:
+    def __init__(self, view: View, hooks: Sequence[Reserve] = (), watchers: Sequence[Reserve] = ()) -> None:
         self._view = view
         self._hooks = tuple(hooks)
+        self.watchers = tuple(watchers)
         self._wants: dict[int, tuple[Reserve, ...]] = {}
 
     def of(self, shape: Shape) -> tuple[Reserve, ...]:
@@ -55,9 +57,30 @@ class Reservations:
             undos.append(said)
         return lambda: _undo_all(undos)
 
+    def take_all(
+        self, shape: Shape, tasks: Sequence[int], nodes: Sequence[int], promised: bool
+    ) -> Undo | str | None:
+        """As `take`, for several tasks; watchers hear of each. ValueError for several of a shape that reserves."""
+        undos: list[Undo] = []
+        if self.of(shape):
+            if len(tasks) != 1:
+                raise ValueError("tasks of a shape that reserves are placed one at a time")
+            taken = self.take(shape, tasks[0], nodes[0], promised)
+            if isinstance(taken, str):
+                return taken or "refused"
+            undos += [taken] if taken is not None else []
+        for watcher in self.watchers:
+            if watcher.reserves(self._view, shape):
+                noted = (
+                    watcher.reserve(self._view, task, node, promised)
+                    for task, node in zip(tasks, nodes, strict=True)
+                )
+                undos += [undo for undo in noted if not isinstance(undo, str)]
+        return (lambda: _undo_all(undos)) if undos else None
+
     def free(self, shape: Shape, task: int, node: int) -> Undo | None:
         """A task starts to free what it holds on a node: what undoes that, None when it holds nothing."""
-        hooks = self.of(shape)
+        hooks = (*self.of(shape), *(each for each in self.watchers if each.reserves(self._view, shape)))
         if not hooks:
             return None
         undos = [hook.release(self._view, task, node) for hook in hooks]

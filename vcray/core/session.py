@@ -61,7 +61,7 @@ def open_session(
     ledger = Ledger(view, matrix)
     view.gates = Gates(view) if policy.gates else None
     chains = policy.open(view, meter)
-    ledger.reservations = Reservations(view, chains.reservers)
+    ledger.reservations = Reservations(view, chains.reservers, chains.watchers)
     placer = Placer(view, chains, ledger, carry, scorers, pools)
     return Session(view, policy, chains, ledger, placer, watch=watch, meter=meter)
 

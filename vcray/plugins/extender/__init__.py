@@ -31,7 +31,6 @@ class Extender(Plugin[ExtenderArgs]):
     """A program outside."""
 
     calls_out: ClassVar[bool] = True
-    observes: ClassVar[bool] = True
     args_model = ExtenderArgs
 
     def open(self, view: View) -> None:
