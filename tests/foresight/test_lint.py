@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from pydantic import Field
 
-from vcray.config.scheduler import load_scheduler_config
+from vcray.cli.check import examined
+from vcray.config.scheduler import DEFAULT_CONF, HELM_CONF, load_scheduler_config
 from vcray.core.action import Action
 from vcray.core.plugin import Args, Plugin
 from vcray.core.policy import build_policy
 from vcray.errors import ConfigError, Problem
 from vcray.foresight.lint import RULES, lint
+from vcray.sim.configurations import CONFIGURATIONS
 
 
 class _Weights(Args):
@@ -300,6 +302,43 @@ def test_shuffle_wants_plugins_that_name_victims_and_they_want_shuffle() -> None
     assert said(conf("allocate", "predicates rescheduling", more=more))[0].startswith(
         "VC0115 tiers[0].plugins[1]: rescheduling moves pods only through the action shuffle"
     )
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_configurations_of_scenarios_only_pack_and_spread(name: str) -> None:
+    report = examined(CONFIGURATIONS[name])
+
+    assert report.problems == []
+    assert [each.code for each in report.warnings] == ["VC0114"]
+
+
+def test_volcanos_own_configurations_are_read_and_warned_of() -> None:
+    """Its default and its chart's have nothing that does not work; that of its end-to-end tests has."""
+    found = [[each.code for each in examined(text).warnings] for text in (DEFAULT_CONF, HELM_CONF, E2E_CONF)]
+
+    assert found == [[], ["VC0114"], ["VC0113", "VC0114", "VC0117", "VC0116"]]
+
+
+E2E_CONF = """\
+actions: "enqueue, allocate, backfill, reclaim, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+    enablePreemptable: false
+  - name: conformance
+  - name: sla
+- plugins:
+  - name: overcommit
+  - name: drf
+    enablePreemptable: false
+  - name: predicates
+    arguments: {predicate.DynamicResourceAllocationEnable: true}
+  - name: proportion
+  - name: nodeorder
+  - name: binpack
+  - name: network-topology-aware
+"""
 
 
 def test_every_rule_has_a_row_in_the_documentation_with_its_code() -> None:
