@@ -357,6 +357,41 @@ def bound(name: str, **facts: str) -> list[JsonObject]:
     return [claim(name), volume(f"pv-{name}", claim=name, **facts)]  # type: ignore[arg-type]
 
 
+def csi_node(name: str, driver: str, count: int | None = None, *, version: int | None = None) -> JsonObject:
+    """A CSINode with one driver, which may say how many volumes it attaches there."""
+    offer: JsonObject = {"name": driver, "nodeID": name}
+    if count is not None:
+        offer["allocatable"] = {"count": count}
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": _metadata(name, None, 0, version, None, None, "CSINode"),
+        "spec": {"drivers": [offer]},
+    }
+
+
+def resource_claim(
+    name: str,
+    namespace: str = "default",
+    allocated: Sequence[str] | None = None,
+    *,
+    version: int | None = None,
+) -> JsonObject:
+    """A ResourceClaim for one device of the class `gpu`; `allocated` are devices that it has."""
+    request: JsonObject = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
+    results: list[JsonValue] = [
+        {"request": "gpu", "driver": "gpu.example.com", "pool": "p", "device": each}
+        for each in allocated or ()
+    ]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": _metadata(name, namespace, 0, version, None, None, "ResourceClaim"),
+        "spec": {"devices": {"requests": [request]}},
+        "status": {} if allocated is None else {"allocation": {"devices": {"results": results}}},
+    }
+
+
 def service(
     name: str, selector: Mapping[str, str], *, namespace: str = "default", version: int | None = None
 ) -> JsonObject:

@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 NODES = ("n1", "n2", "n3", "n4")
 GROUPS = ("g1", "g2", "g3")
+DRIVER = "example.com/disk"
 NAMESPACES = ("default", "team")
 PODS = ("a", "b", "train-worker-1", "train-worker-2")
 IMAGES = ("train:1", "base", "registry/x:2")
@@ -117,6 +118,9 @@ class Maker:
             spec["nodeSelector"] = {"pool": self.random.choice("ab")}
         if self.one_in(5):
             spec["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
+        if self.one_in(6):
+            claim = self.random.choice(["d1", "d2"])
+            spec["resourceClaims"] = [{"name": "devices", "resourceClaimName": claim}]
         return spec
 
     def node(self, name: str) -> JsonObject:
@@ -190,16 +194,28 @@ class Maker:
         )
 
     def beside(self) -> JsonObject:
-        """A claim, class, namespace, Service or ReplicaSet."""
+        """A claim, class, namespace, Service, ReplicaSet, or what claims rest on."""
         namespace = self.random.choice(NAMESPACES)
-        match self.random.randrange(6):
+        match self.random.randrange(9):
             case 0:
                 return builders.claim(
                     self.random.choice(["c1", "c2"]),
                     namespace=namespace,
                     phase=self.random.choice(["Bound", "Pending", "Lost"]),
                     storage_class=self.random.choice([None, "late"]),
+                    modes=self.random.choice([["ReadWriteOnce"], ["ReadWriteOncePod"]]),
                 )
+            case 5:
+                return builders.volume(
+                    self.random.choice(["pv-c1", "pv-c2"]),
+                    claim=self.random.choice([None, "c1", "c2"]),
+                    driver=self.random.choice([None, DRIVER]),
+                )
+            case 6:
+                return builders.csi_node(self.random.choice(NODES), DRIVER, self.maybe(self.small))
+            case 7:
+                allocated = self.maybe(lambda: [self.random.choice("ab")])
+                return builders.resource_claim(self.random.choice(["d1", "d2"]), namespace, allocated)
             case 1:
                 name = self.random.choice(["high", "low"])
                 return builders.priority_class(name, self.small(), default=self.one_in(2))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vcray.cache.amounts import Amounts
-from vcray.cache.claims import ClaimFacts, facts_of
+from vcray.cache.claims import ClaimFacts, facts_of, node_volumes
 from vcray.cache.details.resourceclaims import table as device_table
 from vcray.cache.details.storage import table
 from vcray.cache.jobcolumns import quota_minimums
@@ -59,7 +59,7 @@ class Assembler:
     def __init__(self, world: World) -> None:
         self.world = world
         knowledge = world.knowledge
-        self.nodes = sorted(world.nodes.values(), key=lambda row: row.name)
+        self.nodes = [self._attaching(row) for _, row in sorted(world.nodes.items())]
         self.node_row = {row.name: number for number, row in enumerate(self.nodes)}
         self.queues = sorted(knowledge.queues.values(), key=lambda row: row.name)
         self.queue_row = {row.name: number for number, row in enumerate(self.queues)}
@@ -119,6 +119,14 @@ class Assembler:
             images=tuple(image for image in row.form.images if image in self.known_images),
         )
         return shape_of(row.form, self.standing[row.key], context)
+
+    def _attaching(self, row: NodeRow) -> NodeRow:
+        """A node with the volumes that it can attach among what it offers."""
+        volumes = dict(node_volumes(self.world.knowledge, row.name))
+        return row._replace(
+            allocatable=tuple(sorted({**dict(row.allocatable), **volumes}.items())),
+            kube_allocatable=tuple(sorted({**dict(row.kube_allocatable), **volumes}.items())),
+        )
 
     def _claims(self, row: PodRow) -> ClaimFacts:
         facts = facts_of(self.world.knowledge, (namespace_of(row), row.claims, row.devices))
