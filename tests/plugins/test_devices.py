@@ -10,12 +10,13 @@ from vcray.actions.allocate import Allocate
 from vcray.api.jsonview import dig, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.quantity import thousandths
+from vcray.core.check import check_plugin
 from vcray.core.claims_dra import demand
 from vcray.core.decisions import Decisions
 from vcray.core.policy import policy_of
 from vcray.core.session import decide
 from vcray.plugins.gang import Gang
-from vcray.plugins.predicates import Predicates
+from vcray.plugins.predicates import Predicates, PredicatesArgs
 
 POLICY = policy_of([Allocate({})], [[(Gang, {}), (Predicates, {})]])
 DRIVER = "gpu.example.com"
@@ -435,3 +436,10 @@ def test_what_a_claim_asks_for_is_told_for_quotas() -> None:
         ("bandwidth.deviceclass/gpu", 4 * 2**30 * 1000),
         ("deviceclass/gpu", 1),
     )
+
+
+def test_the_laws_of_hooks_hold_for_pods_with_devices() -> None:
+    everywhere = slice_of("net", "x", allNodes=True)
+    claims = [resource_claim(name) for name in "abc"]
+    objects = [*NODES, device_class(), slice_of("n1", "a"), everywhere, *claims, *users("g", *"abc")]
+    assert check_plugin(Predicates, PredicatesArgs(), World(objects).snapshot) == []

@@ -9,6 +9,7 @@ import numpy as np
 from tests.builders import (
     bound,
     claim,
+    csi_node,
     node,
     pod,
     podgroup,
@@ -18,13 +19,15 @@ from tests.builders import (
 from tests.plugins.worlds import World
 from vcray.actions.allocate import Allocate
 from vcray.api.meta import JsonObject
+from vcray.core.check import check_plugin
 from vcray.core.decisions import Decisions, Preparation
 from vcray.core.policy import policy_of
 from vcray.core.session import decide
 from vcray.plugins.gang import Gang
-from vcray.plugins.predicates import Predicates
+from vcray.plugins.predicates import Predicates, PredicatesArgs
 
 ZONE = "topology.kubernetes.io/zone"
+DISK = "example.com/disk"
 POLICY = policy_of([Allocate({})], [[(Gang, {}), (Predicates, {})]])
 HAND_MADE = storage_class("local", waits=True, provisioner="kubernetes.io/no-provisioner")
 NODES = [node("n1", cpu=8), node("n2", cpu=8)]
@@ -147,7 +150,7 @@ def test_class_mode_access_selector_and_phase_must_match() -> None:
     sentence = "node(s) didn't find available persistent volumes to bind"
     assert reasons(World(objects), "g-data") == {"n1": {sentence}, "n2": {sentence}}
     right = volume("right", size="100Gi", **good)  # type: ignore[arg-type]
-    assert places(decided(objects, right))  # type: ignore[arg-type]
+    assert places(decided(objects, right))
 
 
 def test_one_volume_goes_to_one_claim_of_a_session() -> None:
@@ -259,21 +262,9 @@ def driver(publishes: bool) -> JsonObject:
     }
 
 
-def csi_node(name: str, count: int | None = None) -> JsonObject:
-    offer: JsonObject = {"name": "example.com/disk", "nodeID": name}
-    if count is not None:
-        offer["allocatable"] = {"count": count}
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "CSINode",
-        "metadata": {"name": name},
-        "spec": {"drivers": [offer]},
-    }
-
-
 def test_a_driver_that_publishes_its_capacity_is_believed() -> None:
     nodes = [node("near", labels={ZONE: "a"}), node("far", labels={ZONE: "b"})]
-    nodes += [csi_node("near"), csi_node("far")]
+    nodes += [csi_node("near", DISK), csi_node("far", DISK)]
     objects = [*nodes, storage_class("disk", waits=True), unbound("data", "disk", size="10Gi")]
     left = [capacity("a", "5Gi", "a"), capacity("b", "100Gi", "b")]
     world = World([*objects, driver(True), *left, *users("g", "data")])
@@ -288,9 +279,9 @@ def test_a_driver_that_publishes_its_capacity_is_believed() -> None:
 
 
 def test_volumes_of_a_driver_count_against_what_the_node_can_attach() -> None:
-    objects = [node("n1", cpu=8), csi_node("n1", 2), storage_class("disk", waits=True)]
+    objects = [node("n1", cpu=8), csi_node("n1", DISK, 2), storage_class("disk", waits=True)]
     claims = [unbound(name, "disk") for name in "abc"]
-    decisions = decided(objects, claims, users("g", "a", "b", "c", least=1))  # type: ignore[arg-type]
+    decisions = decided(objects, claims, users("g", "a", "b", "c", least=1))
     assert len(places(decisions)) == 2
     assert any(
         "Insufficient attachable-volumes-csi-example.com-disk" in waiting.message
@@ -300,7 +291,7 @@ def test_volumes_of_a_driver_count_against_what_the_node_can_attach() -> None:
 
 def test_a_running_pods_volumes_count_too() -> None:
     holder = [podgroup("h", 1), pod("h-0", group="h", cpu=1, node="n1", claims=["data"])]
-    objects = [node("n1", cpu=8), csi_node("n1", 1), *bound("data", driver="example.com/disk"), *holder]
+    objects = [node("n1", cpu=8), csi_node("n1", DISK, 1), *bound("data", driver="example.com/disk"), *holder]
     assert (
         places(decided(objects, storage_class("disk", waits=True), unbound("a", "disk"), users("g", "a")))
         == {}
@@ -310,7 +301,7 @@ def test_a_running_pods_volumes_count_too() -> None:
 def test_a_driver_that_states_no_count_attaches_any_number_and_an_absent_one_none() -> None:
     objects = [
         *NODES,
-        csi_node("n1"),
+        csi_node("n1", DISK),
         storage_class("disk", waits=True),
         unbound("a", "disk"),
         *users("g", "a"),
@@ -323,7 +314,7 @@ def test_a_provisioner_that_nobody_knows_as_a_driver_counts_nothing() -> None:
 
 
 def test_a_pod_that_asks_for_nothing_but_a_counted_volume_is_no_best_effort_pod() -> None:
-    objects = [node("n1"), csi_node("n1"), *bound("data", driver="example.com/disk"), podgroup("g", 1)]
+    objects = [node("n1"), csi_node("n1", DISK), *bound("data", driver="example.com/disk"), podgroup("g", 1)]
     world = World([*objects, pod("g-0", group="g", claims=["data"])])
     assert not world.shape("g-0").best_effort
     assert np.count_nonzero(world.shape("g-0").request) == 2
@@ -334,3 +325,12 @@ def test_switching_volume_binding_off_leaves_claims_alone() -> None:
     policy = policy_of([Allocate({})], [[(Predicates, {"predicate.VolumeBindingEnable": False})]])
     decisions = decide(World(objects).snapshot, policy)
     assert before(decisions, "g-a") is None
+
+
+def test_the_laws_of_hooks_hold_for_pods_with_claims() -> None:
+    volumes = [
+        volume(f"pv{i}", storage_class="local", node=f"n{1 + i % 2}", size=f"{i + 1}Gi") for i in range(4)
+    ]
+    claims = [unbound(name) for name in "abc"]
+    objects = [*NODES, HAND_MADE, *volumes, *claims, *bound("data", node="n1"), *users("g", *"abc", "data")]
+    assert check_plugin(Predicates, PredicatesArgs(), World(objects).snapshot) == []
