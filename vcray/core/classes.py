@@ -165,30 +165,38 @@ class Class:
 
     def key(self, row: OneRow, promised: bool) -> int:
         """The key of one row, in Python numbers, bit-equal to `keys`."""
+        return self.score_key(row) if self.takes(row, promised) else NONE
+
+    def takes(self, row: OneRow, promised: bool) -> bool:
+        """May the pod go to one row, now or (promised) only once something is freed?"""
         view, shape = self.view, self.shape
         index = row.index
         if not self.static[index] or index in self.refused[promised]:
-            return NONE
+            return False
         if self.fits:
             future, idle = row.future, row.idle
             roomy = index not in self.refused[False]
             for r, amount in self.fit:
                 if future[r] < amount:
-                    return NONE
+                    return False
                 if idle[r] < amount:
                     roomy = False
             if roomy is promised:
-                return NONE
+                return False
         for accepts in self.chains.filters:
             mask = accepts(view, row, shape)
             if mask is not None and not mask:
-                return NONE
+                return False
+        return True
+
+    def score_key(self, row: OneRow) -> int:
+        """The key of one row by score alone, bit-equal to `score_keys`."""
         total = None
         for score in self.chains.scorers:
-            part = score(view, row, shape)
+            part = score(self.view, row, self.shape)
             if part is not None:
                 total = part if total is None else total + part
-        tie = int(self.tie[index])
+        tie = int(self.tie[row.index])
         if total is None:
             return tie
         steps = min(max(round(float(total) * UNIT), -int(LIMIT)), int(LIMIT))

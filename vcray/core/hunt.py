@@ -111,18 +111,29 @@ class Hunt:
         """The node where an equal claim has just evicted, as long as it can give more, then all.
 
         Plugins judged those behind the ones taken as if these were gone, which they are now. Where nodes go by score, which the
-        last claim has moved, the walk begins anew."""
-        if not self.scored and self._more is not None and self._more[:2] == (key, self.session.ledger.version):
-            yield self._more[2]
-        yield from self.yields(claim, cls, pool, others)
+        last claim has moved, it must still be the best."""
+        known: Yield | None = None
+        if self._more is not None and self._more[:2] == (key, self.session.ledger.version):
+            known = self._more[2]
+            if not self.scored:
+                yield known
+        yield from self.yields(claim, cls, pool, others, known)
 
     # ---- where ----
 
-    def yields(self, claim: Claim, cls: Class, pool: Pool, others: bool) -> Iterator[Yield]:
-        """Nodes where what may go is enough for the request, in order; the caller may evict between."""
+    def yields(
+        self, claim: Claim, cls: Class, pool: Pool, others: bool, known: Yield | None = None
+    ) -> Iterator[Yield]:
+        """Nodes where what may go is enough for the request, in order; the caller may evict between.
+
+        `known`: what plugins said of one node already."""
         view = self.session.view
         future = view.nodes.future
         for nodes in self._nodes(cls, pool):
+            if known is not None and len(nodes) == 1 and nodes[0] == known.node:
+                if self.scored:
+                    yield known
+                continue
             candidates = self._candidates(claim, cls, pool, nodes, others)
             if not len(candidates):
                 continue

@@ -21,6 +21,7 @@ from vcray.core.merge import NONE
 from vcray.core.policy import Chains
 from vcray.core.pools import Pools
 from vcray.core.reasons import explain
+from vcray.core.room import Rooms
 from vcray.core.rows import Layout, OneRow
 from vcray.core.scorers import split
 from vcray.core.tables import MISSING, Status
@@ -56,6 +57,7 @@ class Placer:
         self.layout = Layout(ledger.matrix)
         self.pools = pools
         self.scorers = split(len(view.snapshot.nodes), scorers)
+        self.rooms = Rooms(view)
         self._classes: dict[object, Class] = {}
         self._class_keys: dict[int, tuple[object, ...]] = {}
         self._texts: dict[tuple[Class, int], tuple[int, str]] = {}
