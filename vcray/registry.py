@@ -70,13 +70,15 @@ class Registry:
 
     def refreshed(self) -> Registry:
         """As it is found now: the user's folder may have changed. ConfigError as `discover`."""
-        if self.folder is None:
-            return self
-        own = {
+        return self if self.folder is None else _with_folder(self.built_in().groups, self.folder)
+
+    def built_in(self) -> Registry:
+        """Without what is in a user's folder."""
+        groups = {
             group: {name: each for name, each in found.items() if each.path is None}
             for group, found in self.groups.items()
         }
-        return _with_folder(own, self.folder)
+        return Registry(groups)
 
 
 def base_of(group: str) -> type:

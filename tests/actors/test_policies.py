@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.world import Job, Node, Queue, equal_pods, snapshot
-from vcray.actors.policies import Policies
+from vcray.actors.policies import Policies, policy_at_restart
 from vcray.actors.watchdog import Watchdog
 from vcray.core.decisions import LeftOut
 from vcray.core.fence import Overrun
@@ -108,6 +108,21 @@ def test_a_hook_that_swallows_the_interruption_is_left_out_all_the_same(tmp_path
     decisions = decide(WORLD, folder.policies.read(CONF)[0])
 
     assert [each.hook for each in decisions.left_out] == ["node_score"]
+
+
+def test_a_restart_with_a_broken_file_schedules_without_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "mine.py").write_text("def (")
+    registry = discover([], tmp_path)
+
+    with caplog.at_level("ERROR", "vcray"):
+        policy = policy_at_restart(CONF, registry)
+
+    assert [recipe.plugin.name for tier in policy.tiers for recipe in tier] == ["gang"]
+    assert "not Python" in caplog.text
+    with pytest.raises(ConfigError, match="VC0105"):
+        policy_at_restart("actions: alocate", registry)
 
 
 def test_a_policy_without_plugins_of_users_has_no_fence(tmp_path: Path) -> None:

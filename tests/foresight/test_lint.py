@@ -34,6 +34,7 @@ HOOKS = {
     "conformance": "preemptable reclaimable evictable",
     "drf": "preemptable job_order",
     "gang": "preemptable reclaimable evictable job_starving job_ready",
+    "network-topology-aware": "domains",
     "nodeorder": "node_score",
     "overcommit": "job_enqueueable",
     "pdb": "preemptable reclaimable victim_tasks",
@@ -75,7 +76,7 @@ def conf(actions: str, *tiers: str, more: str = "") -> str:
     for tier in tiers:
         lines.append("- plugins:")
         for word in tier.split():
-            found = re.fullmatch(r"([\w]+)(?:([-+])(enable\w+))?(?:=(.*))?", word)
+            found = re.fullmatch(r"([a-z]+(?:-[a-z]+(?=[-=+]|$))*?)(?:([-+])(enable\w+))?(?:=(.*))?", word)
             assert found, word
             name, sign, flag, arguments = found.groups()
             lines.append(f"  - name: {name}")
@@ -289,6 +290,18 @@ def test_admission_by_overcommit_starves_those_who_would_claim() -> None:
     assert said(text.replace("overcommit", "drf")) == []
 
 
+@pytest.mark.parametrize(
+    ("action", "gang", "which"), [("preempt", "gangpreempt", "a"), ("reclaim", "gangreclaim", "a hard")]
+)
+def test_claims_pod_by_pod_do_nothing_for_jobs_with_a_topology(action: str, gang: str, which: str) -> None:
+    plugins = "priority conformance proportion predicates network-topology-aware"
+
+    assert said(conf(f"allocate,{action}", plugins)) == [
+        f"VC0116 actions[1]: {action} does nothing for jobs with {which} networkTopology; add {gang} for them"
+    ]
+    assert said(conf(f"allocate,{action},{gang}", plugins)) == []
+
+
 def test_shuffle_wants_plugins_that_name_victims_and_they_want_shuffle() -> None:
     more = "metrics: {type: prometheus}"
 
@@ -316,7 +329,7 @@ def test_volcanos_own_configurations_are_read_and_warned_of() -> None:
     """Its default and its chart's have nothing that does not work; that of its end-to-end tests has."""
     found = [[each.code for each in examined(text).warnings] for text in (DEFAULT_CONF, HELM_CONF, E2E_CONF)]
 
-    assert found == [[], ["VC0114"], ["VC0113", "VC0114", "VC0117", "VC0116"]]
+    assert found == [[], ["VC0114"], ["VC0113", "VC0114", "VC0117", "VC0116", "VC0116", "VC0116"]]
 
 
 E2E_CONF = """\

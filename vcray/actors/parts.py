@@ -240,7 +240,7 @@ async def _coordinator(place: Place, part: str) -> None:
 def _agent(place: Place, registry: Registry) -> tuple[AgentPath, Handle] | None:
     """The agent's fast path with its binder, unless it is switched off."""
     from vcray.actors.agent import AgentPath
-    from vcray.actors.policies import policy_from
+    from vcray.actors.policies import policy_at_restart, policy_from
     from vcray.core.shardrules import with_shard
 
     settings = place.facts.settings

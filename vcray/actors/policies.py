@@ -13,6 +13,7 @@ from vcray.core.fence import Fence, users_of
 from vcray.core.policy import Policy, build_policy
 from vcray.core.shardrules import Mode, with_shard
 from vcray.kube.remote import HttpRemote
+from vcray.errors import ConfigError
 from vcray.log import get_logger
 from vcray.metrics import Metrics
 from vcray.registry import ACTIONS, Registry
@@ -23,6 +24,20 @@ log = get_logger("plugins")
 def policy_from(text: str, registry: Registry) -> Policy:
     """The policy of a volcano-scheduler.conf. ConfigError when it cannot be used; what was skipped is in its problems."""
     return build_policy(load_scheduler_config(text, registry.names(ACTIONS)), registry)
+
+
+def policy_at_restart(text: str, registry: Registry) -> Policy:
+    """The policy of a configuration that was in force before this part of the control plane was lost.
+
+    A user's file that was broken meanwhile is left out, with an error in the log, rather than that nothing is scheduled; it is
+    back once it is mended. ConfigError as `policy_from` for all else."""
+    try:
+        return policy_from(text, registry)
+    except ConfigError as error:
+        if registry.folder is None or any(problem.code != "VC0110" for problem in error.problems):
+            raise
+        log.error("begins without users' plugins", why=str(error))
+        return policy_from(text, registry.built_in())
 
 
 class Policies:

@@ -136,6 +136,16 @@ def shuffle_without_victims(of: Configured) -> Iterator[Problem]:
             yield Problem("VC0115", entry.place, what)
 
 
+def claims_pass_over_topology(of: Configured) -> Iterator[Problem]:
+    """preempt and reclaim make room pod by pod, which is no help to a job that must stay within one part of the network."""
+    if of.first("network-topology-aware") is None:
+        return
+    for action, gang, which in (("preempt", "gangpreempt", "a"), ("reclaim", "gangreclaim", "a hard")):
+        if action in of.actions and gang not in of.actions:
+            what = f"{action} does nothing for jobs with {which} networkTopology; add {gang} for them"
+            yield Problem("VC0116", of.place_of(action), what)
+
+
 CLAIM_RULES = (
     claims_of_nobody,
     claims_without_victims,
@@ -143,5 +153,6 @@ CLAIM_RULES = (
     only_surplus,
     shares_in_a_later_tier,
     claims_behind_admission,
+    claims_pass_over_topology,
     shuffle_without_victims,
 )
