@@ -182,7 +182,7 @@ async def _binder(place: Place, part: str) -> None:
 async def _coordinator(place: Place, part: str) -> None:
     from vcray.actors.coordinator import Coordinator
     from vcray.actors.nodemetrics import NodeMetrics
-    from vcray.actors.policies import Policies, policy_from
+    from vcray.actors.policies import Policies, policy_at_restart, policy_from
     from vcray.actors.scoring import Decider
     from vcray.actors.shards import sources
     from vcray.cache.merge import Merge
@@ -192,7 +192,7 @@ async def _coordinator(place: Place, part: str) -> None:
     settings, manual = place.facts.settings, place.facts.manual
     resources = read_by_scheduler(settings)
     registry = place.registry or discover(folder=settings.plugins_dir)
-    policy = policy_from(place.facts.scheduler_conf, registry)
+    policy = policy_at_restart(place.facts.scheduler_conf, registry)
 
     mode = settings.scheduler_sharding_mode
     shard = (settings.scheduler_sharding_name, mode)
@@ -240,7 +240,7 @@ async def _coordinator(place: Place, part: str) -> None:
 def _agent(place: Place, registry: Registry) -> tuple[AgentPath, Handle] | None:
     """The agent's fast path with its binder, unless it is switched off."""
     from vcray.actors.agent import AgentPath
-    from vcray.actors.policies import policy_at_restart, policy_from
+    from vcray.actors.policies import policy_from
     from vcray.core.shardrules import with_shard
 
     settings = place.facts.settings

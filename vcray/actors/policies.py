@@ -12,8 +12,8 @@ from vcray.core.decisions import LeftOut
 from vcray.core.fence import Fence, users_of
 from vcray.core.policy import Policy, build_policy
 from vcray.core.shardrules import Mode, with_shard
-from vcray.kube.remote import HttpRemote
 from vcray.errors import ConfigError
+from vcray.kube.remote import HttpRemote
 from vcray.log import get_logger
 from vcray.metrics import Metrics
 from vcray.registry import ACTIONS, Registry
