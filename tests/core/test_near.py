@@ -61,7 +61,7 @@ def test_bounds_and_pruning_choose_the_hypernode_that_trying_all_would(
 ) -> None:
     worlds = [near_snapshot(seed) for seed in range(block * 50, block * 50 + 50)]
     quick = [outcome(decide(world, policy)) for world in worlds]
-    monkeypatch.setattr(nearturn, "room_for", lambda *_: 2**31)
+    monkeypatch.setattr(nearturn.NearTurn, "_room", lambda *_: None)
     for seed, (world, expected) in enumerate(zip(worlds, quick, strict=True), start=block * 50):
         assert outcome(decide(world, policy)) == expected, seed
 

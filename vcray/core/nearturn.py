@@ -8,15 +8,17 @@ best, and the rest is left out once none can win, which gives the same winner.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from vcray.core.arrays import Int
 from vcray.core.choose import Scope
+from vcray.core.classes import Class
 from vcray.core.ledger import Entry, Kind
 from vcray.core.order import Worksheet
-from vcray.core.room import room_for
 from vcray.core.session import Session
 from vcray.core.subjobs import Parts, SubJob, promised_tasks, ready_tasks
 from vcray.core.tables import MISSING, Status
@@ -79,11 +81,11 @@ class NearTurn:
         tried = MISSING
         for group in groups:
             best: _Solution | None = None
+            tried = group[-1] if group else tried
             for hypernode, bound in self._ranked(group):
                 if best is not None and best.score >= bound:
                     break
                 found = self._dry_run(hypernode, last=False)
-                tried = hypernode
                 if found is not None and (best is None or found.score > best.score):
                     best = found
             if best is not None:
@@ -99,10 +101,15 @@ class NearTurn:
     def _ranked(self, group: Sequence[int]) -> list[tuple[int, float]]:
         """HyperNodes with the highest score that a solution in each can have, the best first."""
         parts = self.parts
-        if parts.grouped or len(parts.subjobs) != 1 or len(group) == 1:
+        if parts.grouped or len(parts.subjobs) != 1:
             return [(hypernode, float("inf")) for hypernode in group]
+        sub = parts.subjobs[0]
+        room = self._room(sub)
+        if room is not None:
+            least = self._least(sub)
+            group = [row for row in group if room[row] >= least]
         everywhere = range(len(self.tree.names))
-        scores = self.session.chains.parts.scores(self.view, parts.subjobs[0], everywhere).score
+        scores = self.session.chains.parts.scores(self.view, sub, everywhere).score
         rows = np.array(group, dtype=np.int64)
         bounds = self.tree.highest_inside(scores)[rows]
         order = np.lexsort((rows, -bounds))
@@ -190,22 +197,25 @@ class NearTurn:
         if last and not any(groups):
             self._tell_no_domain(sub)
         for group in groups:
+            if not last and (room := self._room(sub)) is not None:
+                least = self._least(sub)
+                group = [row for row in group if room[row] >= least]
+            if not group:
+                continue
             scores = chains.scores(self.view, sub, group)
             order = sorted(range(len(group)), key=lambda k: (-scores.score[k], -scores.shared[k], group[k]))
             for k in order:
-                if self._try(sub, group[k], last):
+                if self._try(sub, group[k]):
                     return float(scores.score[k])
         return None
 
-    def _try(self, sub: SubJob, hypernode: int, last: bool) -> bool:
+    def _try(self, sub: SubJob, hypernode: int) -> bool:
         """Place tasks of a part inside a HyperNode; False with nothing changed when it may not stay so."""
         session, sheet, unit, ledger = self.session, self.sheet, self._unit(sub), self.session.ledger
         rows = None if hypernode == self.tree.top else self.tree.rows(hypernode)
         if rows is not None and not len(rows):
             return False
         scope = Scope(hypernode, rows, sub, sub.allocated if sub.near else MISSING)
-        if not last and room_for(session, sheet.remaining(unit), scope) < self._least(sub):
-            return False
         self._forget_reasons([sub])
         mark, place = ledger.checkpoint(), sheet.next[unit]
         turn = Turn(session, sheet, self.job, self.queue, unit, sub, self.parts.grouped, scope)
@@ -216,6 +226,15 @@ class NearTurn:
         ledger.rollback(mark)
         sheet.next[unit] = place
         return False
+
+    def _room(self, sub: SubJob) -> Int | None:
+        """(H,) so many of the part's tasks left find a place inside each HyperNode at most; None: unknown."""
+        table, placer = self.view.snapshot.tasks, self.session.placer
+        shapes = Counter(table.shape[self.sheet.remaining(self._unit(sub))].tolist())
+        classes: Counter[Class] = Counter()
+        for row, count in shapes.items():
+            classes[placer.class_of(self.job, self.view.shapes[row])] += count
+        return placer.rooms.least_upper(classes)
 
     def _least(self, sub: SubJob) -> int:
         """Fewer placements than this cannot make the part ready or promised."""
