@@ -1,8 +1,8 @@
 """Volcano's `pdb`: no eviction takes more pods than their PodDisruptionBudgets allow.
 
 Candidates are walked least valuable first; a pod that a budget selects uses up one of its disruptions, even where another rule
-keeps that pod. Budgets start at `status.disruptionsAllowed` less what this session has evicted already, and never above what the
-pods that run now leave: their controller counts later than rounds follow each other. The plugin vetoes, from whatever tier, so
+keeps that pod. Budgets start at `status.disruptionsAllowed`, less what was evicted since their controller counted: rounds
+follow each other faster. The plugin vetoes, from whatever tier, so
 that no action and no order of tiers breaks a budget.
 """
 
@@ -120,8 +120,12 @@ class _Cover:
         self.whole = 0 < budget.expected <= len(living)
 
     def left(self, view: View) -> int:
-        """Pods that may still go. When all pods of the budget are known here, those that run beyond what must stay."""
-        before, now = view.snapshot.tasks.status[self.rows], view.status[self.rows]
-        evicted = int(((now == Status.RELEASING) & (before != Status.RELEASING)).sum())
-        left = self.budget.allowed - evicted
-        return min(left, int((now == Status.RUNNING).sum()) - self.budget.desired) if self.whole else left
+        """Pods that may still go. When all pods of the budget are known here, those that run beyond what must stay; else
+        what is allowed less all that are leaving, counted by the controller already or not."""
+        now = view.status[self.rows]
+        if self.whole:
+            before = view.snapshot.tasks.status[self.rows]
+            evicted = int(((now == Status.RELEASING) & (before != Status.RELEASING)).sum())
+            running = int((now == Status.RUNNING).sum())
+            return min(self.budget.allowed - evicted, running - self.budget.desired)
+        return self.budget.allowed - int((now == Status.RELEASING).sum())
