@@ -13,7 +13,15 @@ import numpy as np
 
 from vcray.core.arrays import Bool, Int
 from vcray.core.space import CPU, MEMORY, PODS
-from vcray.core.tables import ALLOCATED_STATUS, MISSING, Phase, QueueState, QueueTable, Status
+from vcray.core.tables import (
+    ALLOCATED_STATUS,
+    MISSING,
+    QUEUE_STATE_NAMES,
+    Phase,
+    QueueState,
+    QueueTable,
+    Status,
+)
 from vcray.core.view import View
 
 _OPEN = (QueueState.EMPTY, QueueState.OPEN)
@@ -109,6 +117,13 @@ def short_of(
 def quota_message(names: Iterable[str]) -> str:
     """What a group hears that its queue cannot hold."""
     return "queue resource quota insufficient: " + ", ".join(f"insufficient {name}" for name in names)
+
+
+def not_open_message(view: View, queue: int) -> str:
+    """What a group hears whose queue takes in nobody (volcano-sh/volcano#2276)."""
+    queues = view.snapshot.queues
+    state = QUEUE_STATE_NAMES[int(queues.state[queue])]
+    return f"queue '{queues.names[queue]}' is {state}; it admits no pods until it is Open"
 
 
 def _by_queue(view: View, per_job: Int) -> Int:

@@ -22,6 +22,7 @@ from vcray.core.queuesums import (
     elastic_by_queue,
     inqueue_by_queue,
     newly_held,
+    not_open_message,
     open_queues,
     pending_by_queue,
     quota_message,
@@ -123,8 +124,10 @@ class Capacity(Plugin[CapacityArgs]):
     def job_enqueueable(self, view: View, job: int) -> Answer:
         """Does the minimum fit what the queue, and all above it, may hold beside what they hold and have let in?"""
         queue = int(view.snapshot.jobs.queue[job])
-        if queue == MISSING or not self.open_[queue]:
+        if queue == MISSING:
             return Answer(Vote.REJECT)
+        if not self.open_[queue]:
+            return Answer(Vote.REJECT, not_open_message(view, queue))
         if self.misplaced_[queue]:
             return Answer(Vote.REJECT, self.misplaced_[queue])
         if not view.snapshot.jobs.min_resources_set[job]:

@@ -22,6 +22,7 @@ from vcray.core.queuesums import (
     elastic_by_queue,
     inqueue_by_queue,
     newly_held,
+    not_open_message,
     open_queues,
     pending_by_queue,
     quota_message,
@@ -92,8 +93,10 @@ class Proportion(Plugin[Args]):
     def job_enqueueable(self, view: View, job: int) -> Answer:
         """Does the minimum fit what the queue may hold, beside what it holds and has let in?"""
         jobs, queue = view.snapshot.jobs, int(view.snapshot.jobs.queue[job])
-        if queue == MISSING or not self.open_[queue]:
+        if queue == MISSING:
             return Answer(Vote.REJECT)
+        if not self.open_[queue]:
+            return Answer(Vote.REJECT, not_open_message(view, queue))
         if not jobs.min_resources_set[job]:
             return Answer(Vote.PERMIT)
         held, real = view.queues.claimed_list[queue], self.real_[queue]
