@@ -186,9 +186,36 @@ class Search:
         return found
 
     def _suits(self, ask: Ask, unit: Unit) -> bool:
-        for taint in unit.device.taints:
-            repels = taint.effect in ("NoSchedule", "NoExecute")
-            if repels and not any(tolerates(each, taint) for each in ask.tolerations):
-                return False
-        selectors = (*self._classes[ask.device_class].selectors, *ask.selectors)
-        return all(matches(each, unit.id.driver, unit.device) for each in selectors)
+        return suits(ask, self._classes[ask.device_class], unit)
+
+
+def suits(ask: Ask, device_class: DeviceClass, unit: Unit) -> bool:
+    """Is the device one of those that the ask means, free or not?"""
+    for taint in unit.device.taints:
+        repels = taint.effect in ("NoSchedule", "NoExecute")
+        if repels and not any(tolerates(each, taint) for each in ask.tolerations):
+            return False
+    selectors = (*device_class.selectors, *ask.selectors)
+    return all(matches(each, unit.id.driver, unit.device) for each in selectors)
+
+
+def plain(claims: Sequence[ResourceClaim]) -> Ask | None:
+    """The ask of claims that want some equal devices and nothing else: then counting free ones is enough."""
+    if len(claims) != 1 or len(claims[0].requests) != 1 or claims[0].constraints:
+        return None
+    asks = claims[0].requests[0].asks
+    return (
+        asks[0] if len(asks) == 1 and asks[0].count and not asks[0].capacity and not asks[0].admin else None
+    )
+
+
+def enough(ask: Ask, device_class: DeviceClass, units: Sequence[Unit], use: Use) -> bool | None:
+    """Are enough devices free for a plain ask? None where a device is not whole, so that counting does not tell."""
+    left = ask.count
+    for unit in units:
+        device = unit.device
+        if device.shared or device.counters:
+            return None
+        if left and use.free(unit.id, device, {}) and suits(ask, device_class, unit):
+            left -= 1
+    return not left

@@ -20,7 +20,7 @@ from vcray.core.decisions import Preparation
 from vcray.core.hooks import Reject
 from vcray.core.tables import NodeTerm
 from vcray.core.view import Shape, View
-from vcray.plugins.predicates.device_choice import Chosen, Search
+from vcray.plugins.predicates.device_choice import Chosen, Search, enough, plain
 from vcray.plugins.predicates.device_places import DevicePlaces
 from vcray.plugins.predicates.device_results import nodes_of, written
 from vcray.plugins.predicates.device_use import Use, counters_of, devices_of
@@ -129,8 +129,12 @@ class Devices:
         for node in self._journal[chances.seen :]:
             chances.found[slice(None) if node == EVERYWHERE else node] = UNKNOWN
         chances.seen = len(self._journal)
+        ask = plain(wanted)
         for node in np.flatnonzero(asked & (chances.found == UNKNOWN)).tolist():
-            chances.found[node] = self._search(wanted, node) is not None
+            told = None
+            if ask is not None:
+                told = enough(ask, self._table.classes[ask.device_class], self._places.of(node), self._use)
+            chances.found[node] = self._search(wanted, node) is not None if told is None else told
         found: Bool = chances.found == 1
         return found
 

@@ -9,7 +9,7 @@ import numpy as np
 from vcray.api.names import ZONE_LABELS
 from vcray.core.arrays import Bool, Int
 from vcray.core.selectors import requirement_mask, term_mask
-from vcray.core.storage import ClaimRow, Storage, StorageClassRow
+from vcray.core.storage import ClaimRow, Storage, StorageClassRow, Volume
 from vcray.core.tables import NodeTable, NodeTerm, Requirement
 
 GA_LABEL = {
@@ -24,6 +24,7 @@ class VolumeNodes:
     def __init__(self, nodes: NodeTable, storage: Storage) -> None:
         self._nodes = nodes
         self._storage = storage
+        self._all = np.arange(len(nodes))
         self._values: dict[str, dict[str, Int]] = {}
         self._rows: dict[tuple[NodeTerm, ...], Int] = {}
         self._masks: dict[Hashable, Bool] = {}
@@ -36,6 +37,22 @@ class VolumeNodes:
             rows = parts[0] if len(parts) == 1 else np.unique(np.concatenate([*parts, np.zeros(0, np.int64)]))
             self._rows[terms] = rows
         return rows
+
+    @property
+    def count(self) -> int:
+        """How many nodes there are."""
+        return len(self._nodes)
+
+    def rows(self, volume: Volume) -> Int:
+        """Rows of the nodes that reach a volume, ascending."""
+        return self._all if volume.nodes is None else self.reaching(volume.nodes)
+
+    def reaches(self, volume: Volume, row: int) -> bool:
+        """Does a node reach a volume?"""
+        return volume.nodes is None or bool(self._reach(volume.nodes)[row])
+
+    def _reach(self, terms: tuple[NodeTerm, ...]) -> Bool:
+        return self._once(("reach", terms), lambda: self.mask(terms))
 
     def mask(self, terms: tuple[NodeTerm, ...] | None) -> Bool:
         """(N,) the same as a mask; None for all nodes."""

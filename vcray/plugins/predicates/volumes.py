@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from vcray.core.decisions import Preparation
 from vcray.core.hooks import Reject
 from vcray.core.storage import ONE_POD, ClaimRow, Storage, Volume
 from vcray.core.view import Shape, View
+from vcray.plugins.predicates.free_volumes import NOWHERE, FreeVolumes
 from vcray.plugins.predicates.volume_nodes import VolumeNodes
 
 ZONE = "node(s) had no available volume zone"
@@ -28,9 +28,6 @@ IN_USE = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod
 UNREACHED = "node(s) didn't match PersistentVolume's node affinity"
 UNMATCHED = "node(s) didn't find available persistent volumes to bind"
 FULL = "node(s) did not have enough free storage"
-
-NOWHERE: Final = -1
-"""No volume of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +75,8 @@ class Volumes:
         self._version = 0
         self._fits: dict[int, tuple[int, Fit]] = {}
         self._of_class: dict[str, list[Volume]] | None = None
-        self._candidates: dict[object, tuple[Volume, ...]] = {}
+        self._moved: list[str] = []
+        self._candidates: dict[object, FreeVolumes] = {}
 
     # ---- hooks ----
 
@@ -125,7 +123,7 @@ class Volumes:
                 undos.append(_put(self._node_of, pick.claim.key, self._names[node]))
             else:
                 volume = pick.volumes[number].name
-                undos.append(_put(self._owner, volume, pick.claim.key))
+                undos.append(_put(self._owner, volume, pick.claim.key, self._moved))
                 undos.append(_put(self._volume_of, pick.claim.key, volume))
         undos.append(self._use(shape, 1))
         return self._undoing(undos)
@@ -225,20 +223,20 @@ class Volumes:
     def _pick(self, claim: ClaimRow, before: list[Pick]) -> Pick:
         """The smallest volume on each node that no other claim has, here or among the pod's own before it."""
         volumes = self._choice(claim)
+        suitable = self._suitable(claim)
+        if volumes is suitable.volumes and not before:
+            return Pick(claim, volumes, suitable.chosen())
+        own = [(set(pick.volumes), pick) for pick in before]
         chosen = np.full(len(self._names), NOWHERE)
-        left = len(chosen)
         for number, volume in enumerate(volumes):
             if self._owner.get(volume.name, claim.key) != claim.key:
                 continue
-            rows = np.arange(len(chosen)) if volume.nodes is None else self._nodes.reaching(volume.nodes)
+            rows = self._nodes.rows(volume)
             rows = rows[chosen[rows] == NOWHERE]
-            for pick in before:
-                if volume in pick.volumes:
+            for known, pick in own:
+                if volume in known:
                     rows = rows[pick.chosen[rows] != pick.volumes.index(volume)]
             chosen[rows] = number
-            left -= len(rows)
-            if not left:
-                break
         return Pick(claim, volumes, chosen)
 
     def _choice(self, claim: ClaimRow) -> tuple[Volume, ...]:
@@ -249,6 +247,10 @@ class Volumes:
         for volume in self._named(claim.key):
             if volume.claim_uid in ("", claim.uid) and _holds(volume, claim):
                 return (volume,)
+        return self._suitable(claim).volumes
+
+    def _suitable(self, claim: ClaimRow) -> FreeVolumes:
+        """Volumes that would do for claims of that kind."""
         kind = (
             claim.storage_class,
             claim.size,
@@ -260,7 +262,8 @@ class Volumes:
         found = self._candidates.get(kind)
         if found is None:
             suitable = [volume for volume in self._free(claim.storage_class) if _suits(volume, claim)]
-            found = self._candidates[kind] = tuple(sorted(suitable, key=attrgetter("size", "name")))
+            ordered = tuple(sorted(suitable, key=attrgetter("size", "name")))
+            found = self._candidates[kind] = FreeVolumes(ordered, self._nodes, self._owner, self._moved)
         return found
 
     def _index(self) -> dict[str, list[Volume]]:
@@ -297,12 +300,15 @@ def _suits(volume: Volume, claim: ClaimRow) -> bool:
     )
 
 
-def _put(table: dict[str, str], key: str, value: str) -> Callable[[], None]:
-    """Set an entry; what brings the old one back."""
+def _put(table: dict[str, str], key: str, value: str, journal: list[str] | None = None) -> Callable[[], None]:
+    """Set an entry; what brings the old one back. Both are noted in the journal."""
     old = table.get(key)
     table[key] = value
+    journal = [] if journal is None else journal
+    journal.append(key)
 
     def undo() -> None:
+        journal.append(key)
         if old is None:
             del table[key]
         else:
