@@ -185,3 +185,26 @@ def test_a_scope_without_nodes_takes_nothing() -> None:
     session = open_session(world, configured())
     scope = Scope(session.view.hypernodes.top, np.zeros(0, dtype=np.int64))
     assert session.placer.place(0, session.view.shapes[0], [0], scope) == 0
+
+
+def test_an_equal_gang_fails_alike_without_a_search(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = HyperNodeTable(("a", "b"), (1, 1), (MISSING, MISSING), (("n1",), ("n2",)))
+    jobs = [
+        Job(
+            f"j{j}",
+            [Pod(f"j{j}-{i}", cpu=1, index=i) for i in range(5)],
+            closeness=Closeness(soft=False, tier=1),
+        )
+        for j in range(6)
+    ]
+    world = snapshot([Node("n1", 4), Node("n2", 3)], jobs, details=Details(hypernodes=tree))
+    searches: list[int] = []
+    original = nearturn.NearTurn._search
+    monkeypatch.setattr(
+        nearturn.NearTurn, "_search", lambda turn: searches.append(turn.job) or original(turn)
+    )
+    quick = decide(world, policy)
+    assert len(searches) == 1
+    monkeypatch.setattr(nearturn, "signature", lambda *_: None)
+    assert decide(world, policy) == quick
+    assert len(searches) == 7

@@ -131,11 +131,11 @@ def _groups(snapshot: Snapshot, gang: int) -> Snapshot:
 
 
 def _stuck(snapshot: Snapshot, gang: int) -> Snapshot:
-    """Every node has room for less than any pod asks for, in cpu, but for one pod in each second rack."""
+    """Every node has room for less than any pod asks for, in cpu, but for a few pods in each second rack."""
     table = snapshot.nodes
     used = table.allocatable.copy()
     used[0] -= 400
-    used[0, :: 2 * RACK] -= 8_000
+    used[0, :: 2 * RACK] -= 2_000
     used[2:] -= table.allocatable[2:] // 2
     used[1] -= table.allocatable[1] // 2
     full = replace(table, used=used, requested=used, requested_floor=used[:2])

@@ -17,6 +17,7 @@ import numpy as np
 from vcray.core.arrays import Int
 from vcray.core.choose import Scope
 from vcray.core.classes import Class
+from vcray.core.hopeless import repeat, signature, take_down
 from vcray.core.ledger import Entry, Kind
 from vcray.core.order import Worksheet
 from vcray.core.session import Session
@@ -54,8 +55,9 @@ class NearTurn:
 
     def run(self) -> bool:
         """Place, then commit or keep what is promised; True when the job has tasks left and may come again."""
-        best = self._search()
+        best = self._known_or_searched()
         if best is None:
+            self._drop_all()
             return False
         parts, tree, ledger = self.parts, self.tree, self.session.ledger
         for sub, before, held in zip(parts.subjobs, self._held(), best.allocated, strict=True):
@@ -68,6 +70,19 @@ class NearTurn:
         return any(self.sheet.left(self._unit(sub)) for sub in parts.subjobs)
 
     # ---- the job ----
+
+    def _known_or_searched(self) -> _Solution | None:
+        """The best solution; none without a search when an equal gang has just found none."""
+        session, hopeless = self.session, self.session.placer.hopeless
+        tasks: list[int] = self.sheet.remaining(self._unit(self.parts.subjobs[0])).tolist()
+        key = signature(session, self.parts, self.queue, tasks)
+        if key is not None and key in hopeless:
+            repeat(session, hopeless[key], tasks)
+            return None
+        best = self._search()
+        if best is None and key is not None and (failure := take_down(session, tasks)) is not None:
+            hopeless[key] = failure
+        return best
 
     def _unit(self, sub: SubJob) -> int:
         return self.first + sub.number
@@ -95,7 +110,6 @@ class NearTurn:
             self._dry_run(tried, last=True)
         for sub in self.parts.subjobs if tried == MISSING else ():
             self._tell_no_domain(sub)
-        self._drop_all()
         return None
 
     def _ranked(self, group: Sequence[int]) -> list[tuple[int, float]]:

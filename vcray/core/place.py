@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from vcray.core.rows import Layout, OneRow
 from vcray.core.scorers import split
 from vcray.core.tables import MISSING, Status
 from vcray.core.view import Shape, View
+
+if TYPE_CHECKING:
+    from vcray.core.hopeless import Failure
 
 
 class Refusal(NamedTuple):
@@ -58,6 +61,8 @@ class Placer:
         self.pools = pools
         self.scorers = split(len(view.snapshot.nodes), scorers)
         self.rooms = Rooms(view)
+        self.hopeless: dict[object, Failure] = {}
+        """Gangs with a topology that found no HyperNode, by `core.hopeless.signature`."""
         self._classes: dict[object, Class] = {}
         self._class_keys: dict[int, tuple[object, ...]] = {}
         self._texts: dict[tuple[Class, int], tuple[int, str]] = {}
