@@ -139,6 +139,13 @@ def test_the_examples_of_the_guide_keep_the_laws(tmp_path: Path, file: str, name
     assert breaches(path) == []
 
 
+def test_the_example_of_an_action_runs(tmp_path: Path) -> None:
+    (source,) = re.findall(r"```python\n(.*?)```", (DOCS / "actions.md").read_text(), re.DOTALL)
+    (tmp_path / "census.py").write_text(source)
+
+    assert breaches(tmp_path / "census.py") == []
+
+
 def test_the_short_example_is_as_short_as_it_says() -> None:
     body = example("GpuSpread").partition("class ")[2].splitlines()
     whole = [line for line in example("GpuSpread").splitlines() if line and not line.startswith('"""')]

@@ -46,7 +46,7 @@ from vcray.core.hooks import (
     QueueOverused,
     Ran,
     Reserve,
-    ShareOfJob,
+    SharesOfJobs,
     TaskOrder,
     ValidPrefix,
     Vote,
@@ -239,18 +239,22 @@ class Chains:
         self.enqueueds = [p.job_enqueued for p in self._all(JobEnqueued, "enableJobEnqueued")]
         self.figures = [p.queue_figures for p in self._all(FiguresOfQueue)]
         self.cards = [p.card_figures for p in self._all(FiguresOfCards)]
-        self.shares = [p.job_share for p in self._all(ShareOfJob)]
+        self.shares = [p.job_shares for p in self._all(SharesOfJobs)]
         self.verdicts = Verdicts(self.plugins)
         self._pipelined = self._tiers(JobPipelined, "enableJobPipelined")
         self._enqueueable = self._tiers(JobEnqueueable, "enableJobEnqueued")
         self._starving = self._tiers(JobStarving, "enableJobStarving")
         self.parts = PartChains(self.plugins)
-        self._meter = meter = Meter() if meter is None else meter
-        for plugin, _ in flat:
+        self._meter = Meter() if meter is None else meter
+        self._open(view)
+        self.rekeys = bool(self.queue_orders) and any(plugin.rekeys for plugin, _ in flat)
+
+    def _open(self, view: View) -> None:
+        meter = self._meter
+        for plugin, _ in self._flat:
             started = meter.clock()
             plugin.open(view)
             meter.opened.append((plugin.name, meter.clock() - started))
-        self.rekeys = bool(self.queue_orders) and any(plugin.rekeys for plugin, _ in flat)
 
     def close(self, view: View, closing: Closing) -> None:
         """Ask every plugin for its last words."""
