@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders import claim, node, pod, podgroup, storage_class, volume
 from vcray.actors.binder import Binder
-from vcray.actors.messages import Execute, Executed, Outcome
+from vcray.actors.messages import Execute, Executed, Outcome, pack, unpack
 from vcray.actors.status_writer import StatusWriter
 from vcray.actors.timekeeping import VirtualTime
 from vcray.actors.unready import Unready
@@ -356,3 +356,7 @@ def test_after_its_time_what_waits_is_sent_a_last_time() -> None:
     assert last.last
     unready.note(last, [Outcome("default/j", "default/a", "uid-a", "refused")], 60.0)
     assert unready.due is None
+
+
+def test_an_order_with_preparations_crosses_a_process() -> None:
+    assert unpack(pack(order(later=True))) == order(later=True)
