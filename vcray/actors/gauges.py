@@ -8,16 +8,19 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
+import numpy as np
 from prometheus_client import Gauge
 
 from vcray.actors.cardgauges import CardSeries
 from vcray.api.names import EPHEMERAL_STORAGE, HUGEPAGES_PREFIX
+from vcray.core.arrays import Float, Int
 from vcray.core.meter import UNLIMITED, Amounts, Meter, QueueFigures
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import JobTable
 from vcray.metrics import Metrics
-from vcray.metrics.volcano import AMOUNTS, PlainCounter
+from vcray.metrics.volcano import AMOUNTS
 
+Labels: TypeAlias = tuple[str, ...]
 JobKey = tuple[str, str, str]
 """Name, queue, namespace: the labels of a job's times."""
 
@@ -56,7 +59,8 @@ class RoundGauges:
 
 
 class JobSeries:
-    """Series of jobs: those of one that is gone go with it. `job_id` is the PodGroup's name, as in Volcano."""
+    """Series of jobs: those of one that is gone go with it. `job_id` is the PodGroup's name, as in Volcano: two of one name in
+    two namespaces share a series, which shows their sum."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -64,8 +68,11 @@ class JobSeries:
         self._keys: dict[str, JobKey] = {}
         self._created: dict[str, int] = {}
         self._placed: set[JobKey] = set()
-        self._short = Shown(metrics.unscheduled_tasks)
-        self._shares = Shown(metrics.job_share)
+        self._ids: list[Labels] = []
+        self._id_of: Int = np.zeros(0, np.int64)
+        self._full_names: list[Labels] = []
+        self._short = RowSeries(metrics.unscheduled_tasks)
+        self._shares = RowSeries(metrics.job_share)
         self._retried: set[str] = set()
 
     def follow(self, jobs: JobTable) -> None:
@@ -73,11 +80,16 @@ class JobSeries:
         if jobs is self._seen:
             return
         self._seen = jobs
-        keys = {}
-        for name, queue in zip(jobs.names, jobs.queue_names, strict=True):
-            namespace, _, short = name.partition("/")
-            keys[name] = (short, queue, namespace)
+        parts = [name.partition("/") for name in jobs.names]
+        keys = {
+            name: (short, queue, namespace)
+            for name, (namespace, _, short), queue in zip(jobs.names, parts, jobs.queue_names, strict=True)
+        }
         created = dict(zip(jobs.names, jobs.created.tolist(), strict=True))
+        number: dict[str, int] = {}
+        self._id_of = np.array([number.setdefault(short, len(number)) for _, _, short in parts], np.int64)
+        self._ids = [(short,) for short in number]
+        self._full_names = [(namespace, short) for namespace, _, short in parts]
         metrics = self._metrics
         for key in set(self._keys.values()) - set(keys.values()):
             metrics.job_start.remove(*key)
@@ -88,33 +100,24 @@ class JobSeries:
         for name, key in keys.items():
             if self._keys.get(name) != key or self._created[name] != created[name]:
                 metrics.job_start.labels(*key).set(created[name])
+        for short in self._retried - number.keys():
+            metrics.job_retries.remove(short)
+        self._retried &= number.keys()
         self._keys, self._created = keys, created
 
     def show(self, meter: Meter) -> None:
-        """What jobs lack, and their shares. Two PodGroups of one name in two namespaces share a series: their sum."""
-        short: dict[tuple[str, ...], float] = {}
-        for job, lacks in meter.short:
-            name = job.partition("/")[2]
-            short[(name,)] = short.get((name,), 0) + lacks
-        self._short.show(short)
-        waiting = [name for name, lacks in short.items() if lacks > 0]
-        self._metrics.unscheduled_jobs.set(sum(lacks > 0 for _, lacks in meter.short))
-        self._count_retries(name for (name,) in waiting)
-        shares: dict[tuple[str, ...], float] = {}
-        for job, share in meter.shares:
-            namespace, _, name = job.partition("/")
-            shares[namespace, name] = share
-        self._shares.show(shares)
-
-    def _count_retries(self, names: Iterable[str]) -> None:
-        retries: PlainCounter = self._metrics.job_retries
-        present = {key[0] for key in self._keys.values()}
-        for name in self._retried - present:
-            retries.remove(name)
-        self._retried &= present
-        for name in names:
-            retries.labels(name).inc()
+        """What jobs lack, and their shares. `meter` is of the jobs that were followed last."""
+        there = meter.short >= 0
+        total = np.bincount(self._id_of[there], weights=meter.short[there], minlength=len(self._ids))
+        seen = np.bincount(self._id_of[there], minlength=len(self._ids)) > 0
+        self._short.show(self._ids, np.where(seen, total, np.nan))
+        self._metrics.unscheduled_jobs.set(int((meter.short > 0).sum()))
+        for row in (total > 0).nonzero()[0].tolist():
+            (name,) = self._ids[row]
+            self._metrics.job_retries.labels(name).inc()
             self._retried.add(name)
+        shares = meter.shares
+        self._shares.show(self._full_names, np.full(len(self._keys), np.nan) if shares is None else shares)
 
     def placed(self, jobs: Iterable[str], now: float) -> None:
         """Times of jobs of which a round placed or promised a pod."""
@@ -128,6 +131,35 @@ class JobSeries:
             metrics.job_last.labels(*key).set(int(now))
             metrics.job_latency.observe(passed)
             self._placed.add(key)
+
+
+class RowSeries:
+    """The series of a gauge with one for each row of a table: looked at anew only where a value changed."""
+
+    def __init__(self, gauge: Gauge) -> None:
+        self._gauge = gauge
+        self._labels: list[Labels] = []
+        self._values: Float = np.zeros(0)
+        self._shown: set[Labels] = set()
+
+    def show(self, labels: list[Labels], values: Float) -> None:
+        """Labels and value of each row; NaN for no series."""
+        if labels is self._labels and len(values) == len(self._values):
+            changed = (values != self._values) & ~(np.isnan(values) & np.isnan(self._values))
+            rows = changed.nonzero()[0].tolist()
+        else:
+            for gone in self._shown - set(labels):
+                self._gauge.remove(*gone)
+                self._shown.discard(gone)
+            rows = list(range(len(labels)))
+        self._labels, self._values = labels, values
+        for row, value in zip(rows, values[rows].tolist(), strict=True):
+            if value == value:
+                self._gauge.labels(*labels[row]).set(value)
+                self._shown.add(labels[row])
+            elif labels[row] in self._shown:
+                self._gauge.remove(*labels[row])
+                self._shown.discard(labels[row])
 
 
 class QueueSeries:
@@ -179,7 +211,7 @@ class QueueSeries:
         self._scalars[family].show(scalars)
 
 
-Values: TypeAlias = dict[tuple[str, ...], float]
+Values: TypeAlias = dict[Labels, float]
 
 
 class Shown:

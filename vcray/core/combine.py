@@ -48,7 +48,7 @@ COMBINE: Mapping[str, tuple[str, str]] = {
     "bind_before": ("enablePredicate", "joined in policy order"),
     "queue_figures": ("", "per figure, the first that tells"),
     "card_figures": ("", "per node, the first that tells"),
-    "job_share": ("", "the first that tells"),
+    "job_shares": ("", "the first that tells"),
     "wakes_at": ("", "min"),
     "ran": ("", "all, sorted"),
     "charges": ("enablePredicate", "merged in policy order"),

@@ -327,10 +327,10 @@ class FiguresOfQueue(Protocol):
 
 
 @runtime_checkable
-class ShareOfJob(Protocol):
-    """The job's share at the end of a session, for metrics; None for a job that is over. Combined: the first that tells."""
+class SharesOfJobs(Protocol):
+    """(J,) shares of all jobs at the end of a session, for metrics. Combined: the first that tells."""
 
-    def job_share(self, view: View, job: int) -> float | None: ...
+    def job_shares(self, view: View) -> Float: ...
 
 
 @runtime_checkable

@@ -7,13 +7,13 @@ Nothing here ever feeds back into a decision.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from vcray.core.arrays import Int
+from vcray.core.arrays import Float, Int
 from vcray.core.tables import MISSING, READY_STATUS, Status
 
 if TYPE_CHECKING:
@@ -81,14 +81,14 @@ class Meter:
         self.victims: int | None = None
         self.transactions: Counter[str] = Counter()
         self.queues: tuple[QueueFigures, ...] = ()
-        self.shares: tuple[tuple[str, float], ...] = ()
-        """(job, share) of jobs that still have something to run (hook `job_share`)."""
+        self.shares: Float | None = None
+        """(J,) shares of jobs (hook `job_shares`), by row of the snapshot."""
         self.placed: tuple[str, ...] = ()
         """Jobs of which a pod got a node or the promise of one."""
         self.bound: dict[str, int] = {}
         """Uid -> creation (seconds) of the pods whose bindings leave."""
-        self.short: tuple[tuple[str, int], ...] = ()
-        """(job, pods that it lacks to its minimum) of all jobs with pods; 0 when it has enough."""
+        self.short: Int = np.zeros(0, np.int64)
+        """(J,) pods that a job lacks to its minimum, 0 when it has enough, -1 without pods or queue; by row."""
         self.cards: dict[str, Sequence[CardFigures]] = {}
         """Cards by node (hook `card_figures`)."""
 
@@ -106,7 +106,7 @@ def collect(meter: Meter, view: View, chains: Chains, ledger: Ledger) -> None:
     tasks = view.snapshot.tasks
     rows = [task for committed in ledger.commits for task in committed.tasks]
     meter.bound = {tasks.uids[row]: int(tasks.created[row]) for row in rows}
-    meter.short = tuple(sorted(_short(view, ledger.undone)))
+    meter.short = _short(view, ledger.undone)
     meter.placed = _placed(view)
     for hook in reversed(chains.cards):
         meter.cards.update(hook(view))
@@ -116,14 +116,7 @@ def collect(meter: Meter, view: View, chains: Chains, ledger: Ledger) -> None:
         _figures(view, chains, queue, request[:, queue])
         for queue in sorted(range(len(queues)), key=queues.names.__getitem__)
     )
-    names = view.snapshot.jobs.names
-    shares = [
-        (names[job], share)
-        for job in range(len(names))
-        if (share := next((told for hook in chains.shares if (told := hook(view, job)) is not None), None))
-        is not None
-    ]
-    meter.shares = tuple(sorted(shares))
+    meter.shares = next((hook(view) for hook in chains.shares), None)
 
 
 def _placed(view: View) -> tuple[str, ...]:
@@ -134,19 +127,18 @@ def _placed(view: View) -> tuple[str, ...]:
     return tuple(sorted(names[job] for job in np.unique(tasks.job[moved]).tolist()))
 
 
-def _short(view: View, undone: Mapping[int, Undone]) -> Iterator[tuple[str, int]]:
+def _short(view: View, undone: Mapping[int, Undone]) -> Int:
     """What gang says of each job: its minimum less the pods that run, and less those that only wait for the others."""
-    jobs, count = view.snapshot.jobs, view.jobs.count
+    jobs, tasks, count = view.snapshot.jobs, view.snapshot.tasks, view.jobs.count
     held = count[list(READY_STATUS)].sum(axis=0)
+    rows = np.array([task for task, last in undone.items() if last.status is Status.ALLOCATED], np.int64)
+    rows = rows[view.status[rows] == Status.PENDING]
+    promised = np.bincount(tasks.job[rows], minlength=len(jobs))
     lacking = held + view.jobs.pending_best_effort < jobs.min_available
-    promised: Counter[int] = Counter()
-    for task, last in undone.items():
-        if view.status[task] == Status.PENDING and last.status is Status.ALLOCATED:
-            promised[int(view.snapshot.tasks.job[task])] += 1
+    lacks = np.where(lacking, np.maximum(jobs.min_available - held - promised, 0), 0)
     present = (count.sum(axis=0) > 0) & (jobs.queue != MISSING)
-    for job in present.nonzero()[0].tolist():
-        lacks = int(jobs.min_available[job]) - int(held[job]) - promised[job] if lacking[job] else 0
-        yield jobs.names[job], lacks
+    found: Int = np.where(present, lacks, -1).astype(np.int64)
+    return found
 
 
 def _requests(view: View) -> Int:

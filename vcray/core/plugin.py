@@ -151,7 +151,7 @@ HOOKS = frozenset(
         "offers",
         "bind_before",
         "queue_figures",
-        "job_share",
+        "job_shares",
         "wakes_at",
         "ran",
         "subjob_ready",

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import Field
 
-from vcray.core.arrays import Bool, FloatLike, Int, IntLike
+from vcray.core.arrays import Bool, Float, FloatLike, Int, IntLike
 from vcray.core.plugin import Args, Plugin
 from vcray.core.victims import Candidates, Claim
 from vcray.core.view import View
@@ -70,6 +70,10 @@ class Drf(Plugin[DrfArgs]):
                 np.maximum(share, claimed[row, jobs] / total, out=share)
             return share
         return self._share(claimed[:, jobs])
+
+    def job_shares(self, view: View) -> Float:
+        """Dominant shares of all jobs, for metrics."""
+        return np.asarray(self.job_order(view, np.arange(len(view.snapshot.jobs))), dtype=np.float64)
 
     def preemptable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:
         """Jobs whose share, without all candidates up to this one, is not below the claimant's with its request."""
