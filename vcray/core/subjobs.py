@@ -26,6 +26,7 @@ from vcray.core.tables import (
     Closeness,
     Notes,
     Requirement,
+    ShapeSpec,
     Status,
     SubGroupPolicy,
 )
@@ -127,27 +128,27 @@ def find_subjobs(snapshot: Snapshot, tree: HyperNodes, tasks_of: Callable[[int],
         return SubJobs()
     found: list[SubJob] = []
     parts: dict[int, Parts] = {}
-    of_task = np.full(len(snapshot.tasks), MISSING, dtype=np.int64)
+    table = snapshot.tasks
+    of_task = np.full(len(table), MISSING, dtype=np.int64)
+    holds = _ALLOCATED[table.status] & (table.node != MISSING)
+    empty = np.array([_empty(shape) for shape in snapshot.shapes], dtype=np.bool_)
     for job in chosen:
-        made = parts[job] = _parts(snapshot, tree, job, tasks_of(job), len(found))
+        made = parts[job] = _parts(snapshot, tree, job, tasks_of(job), len(found), empty)
         found += made.subjobs
         for sub in made.subjobs:
             of_task[sub.tasks] = sub.number
         if tree.ready:
-            _recover(snapshot, tree, made)
+            _recover(snapshot, tree, made, holds)
     return SubJobs(parts, found, of_task)
 
 
-def _parts(snapshot: Snapshot, tree: HyperNodes, job: int, tasks: Int, first: int) -> Parts:
+def _parts(snapshot: Snapshot, tree: HyperNodes, job: int, tasks: Int, first: int, empty: Bool) -> Parts:
     jobs, table = snapshot.jobs, snapshot.tasks
     policies, closeness = jobs.subgroups[job], jobs.closeness[job]
     limit = _limit(closeness, tree, tree.highest)
-    members: dict[tuple[int, str, int], list[int]] = {}
-    known: dict[int, tuple[int, str, int]] = {}
-    for task, labels in zip(tasks.tolist(), table.labels[tasks].tolist(), strict=True):
-        if labels not in known:
-            known[labels] = _group_of(jobs.names[job], policies, snapshot.label_sets[labels])
-        members.setdefault(known[labels], []).append(task)
+    members: dict[tuple[int, str, int], Int] = {(MISSING, jobs.names[job], 0): tasks} if len(tasks) else {}
+    if policies:
+        members = _members(snapshot, jobs.names[job], policies, tasks)
     subjobs: list[SubJob] = []
     for (policy, name, order), rows in sorted(members.items(), key=lambda item: item[0][1]):
         own = closeness if policy == MISSING else policies[policy].closeness
@@ -162,8 +163,8 @@ def _parts(snapshot: Snapshot, tree: HyperNodes, job: int, tasks: Int, first: in
                 least=whole if policy == MISSING else policies[policy].size,
                 order=order,
                 priority=max(0, int(table.priority[rows].max())),
-                tasks=np.array(rows, dtype=np.int64),
-                empty=np.array([_empty(snapshot, task) for task in rows], dtype=np.bool_),
+                tasks=rows,
+                empty=empty[table.shape[rows]],
                 near=own is not None,
                 limit=limit if policy == MISSING else _limit(own, tree, grouped),
             )
@@ -172,10 +173,21 @@ def _parts(snapshot: Snapshot, tree: HyperNodes, job: int, tasks: Int, first: in
     return Parts(job, tuple(subjobs), minimums, bool(policies), closeness is not None, limit)
 
 
-def _empty(snapshot: Snapshot, task: int) -> bool:
-    """Does a task request nothing but its pod slot?"""
-    requests = snapshot.shapes[int(snapshot.tasks.shape[task])].requests
-    return all(name == FIRST[PODS] or not amount for name, amount in requests)
+def _members(
+    snapshot: Snapshot, job: str, policies: Sequence[SubGroupPolicy], tasks: Int
+) -> dict[tuple[int, str, int], Int]:
+    """Tasks by the part that their labels put them in; equal label sets are looked at once."""
+    labels = snapshot.tasks.labels[tasks]
+    found: dict[tuple[int, str, int], list[Int]] = {}
+    for row in np.unique(labels).tolist():
+        part = _group_of(job, policies, snapshot.label_sets[row])
+        found.setdefault(part, []).append(tasks[labels == row])
+    return {part: np.sort(np.concatenate(rows)) for part, rows in found.items()}
+
+
+def _empty(shape: ShapeSpec) -> bool:
+    """Does a pod of the shape request nothing but its slot?"""
+    return all(name == FIRST[PODS] or not amount for name, amount in shape.requests)
 
 
 def _limit(closeness: Closeness | None, tree: HyperNodes, soft: int) -> int | None:
@@ -233,13 +245,14 @@ def _meets(labels: Mapping[str, str], requirements: Sequence[Requirement]) -> bo
     return True
 
 
-def _recover(snapshot: Snapshot, tree: HyperNodes, parts: Parts) -> None:
+def _recover(snapshot: Snapshot, tree: HyperNodes, parts: Parts, holds: Bool) -> None:
     """What holds the parts that have a topology: the lowest HyperNode over the nodes of their pods; the job's is above all."""
     table = snapshot.tasks
     for sub in parts.subjobs:
         if sub.near:
-            held = sub.tasks[_ALLOCATED[table.status[sub.tasks]] & (table.node[sub.tasks] != MISSING)]
-            sub.allocated = tree.covering(table.node[held].tolist())
+            held = sub.tasks[holds[sub.tasks]]
+            if len(held):
+                sub.allocated = tree.covering(table.node[held].tolist())
     parts.allocated = common(tree, (sub.allocated for sub in parts.subjobs))
 
 
