@@ -45,7 +45,9 @@ def queue_tree(queues: QueueTable) -> QueueTree:
     return QueueTree(tuple(paths), leaf, tuple(faults), root)
 
 
-def _climb(parents: Sequence[int], names: Sequence[str], queue: int, root: int) -> tuple[tuple[int, ...], str]:
+def _climb(
+    parents: Sequence[int], names: Sequence[str], queue: int, root: int
+) -> tuple[tuple[int, ...], str]:
     """(path, fault) of one queue."""
     path = [queue]
     while path[-1] != root:

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from vcray.core.arrays import Bool, Int
-from vcray.core.hooks import Answer, Vote
+from vcray.core.hooks import Answer, Closing, Vote
 from vcray.core.meter import UNLIMITED, Figures
 from vcray.core.plugin import Args, Plugin
 from vcray.core.queuedevices import held_devices
@@ -28,7 +28,7 @@ from vcray.core.queuesums import (
     quota_message,
     short_of,
 )
-from vcray.core.tables import MISSING
+from vcray.core.tables import MISSING, Phase
 from vcray.core.victims import Candidates, Claim, ClaimKind
 from vcray.core.view import Shape, View
 from vcray.plugins.capacity.devices import REASON, DeviceQuotas
@@ -210,7 +210,14 @@ class Capacity(Plugin[CapacityArgs]):
             common += 1
         return (-float(common),)
 
-    # ---- metrics ----
+    # ---- what is told ----
+
+    def close(self, view: View, closing: Closing) -> None:
+        """Groups that wait in a queue without a place in the tree say why, without `enqueue` too."""
+        for queue in [queue for queue, why in enumerate(self.misplaced_) if why]:
+            for job in view.jobs_of_queue[queue].tolist():
+                if view.jobs.phase[job] <= Phase.INQUEUE:
+                    closing.condition(job, "Unschedulable", "QueueMisplaced", self.misplaced_[queue])
 
     def queue_figures(self, view: View, queue: int) -> Figures:
         """All that is known of a queue, for metrics."""
