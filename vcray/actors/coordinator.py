@@ -274,6 +274,7 @@ class Coordinator:
                 self._unready.note(order, answer.outcomes, self._time.now())
                 self._look_again_by(self._unready.due)
                 self._learn(order.decisions, answer.outcomes)
+                self._learn_who_stays(answer.evictions)
 
     def _learn(self, decisions: Decisions, outcomes: Iterable[Outcome]) -> None:
         """Forget what was not bound; a gang of which only a part went out is suspect from now on."""

@@ -34,6 +34,10 @@ class Cdp(Plugin[Args]):
         """As `preemptable`."""
         return self._free(view, candidates)
 
+    def claim_key(self, view: View, claim: Claim) -> object:
+        """Nothing: whoever claims."""
+        return None
+
     def wakes_at(self, view: View) -> float | None:
         """While pods wait, the end of the protection that ends next: somebody may be taken then."""
         if not (view.status == Status.PENDING).any():

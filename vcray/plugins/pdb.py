@@ -45,6 +45,10 @@ class Pdb(Plugin[Args]):
         """As `preemptable`; Volcano's gang actions pass budgets over."""
         return self._within(view, candidates.task, candidates)
 
+    def claim_key(self, view: View, claim: Claim) -> object:
+        """Nothing: whoever claims."""
+        return None
+
     def victim_tasks(self, view: View, tasks: Int) -> Bool:
         """Of the tasks that others want gone those within their budgets, least priority first, then by name."""
         table = view.snapshot.tasks
