@@ -68,7 +68,25 @@ def build(state: State) -> NumaTable | None:
     return NumaTable(tuple(_node(row) for row in sorted(rows, key=lambda row: row.name)))
 
 
+_MADE: Final[dict[str, tuple[NumaRow, NumaNode]]] = {}
+_PLACES: Final[dict[tuple[tuple[int, int, int, int], ...], tuple[CpuPlace, ...]]] = {}
+MOST: Final = 65536
+"""Nodes and layouts that are remembered, so that a change of one node makes one node anew, and equal layouts are one object."""
+
+
 def _node(row: NumaRow) -> NumaNode:
+    known = _MADE.get(row.name)
+    if known is not None and known[0] is row:
+        return known[1]
+    for memory in (_MADE, _PLACES):
+        if len(memory) > MOST:
+            memory.clear()
+    made = _make(row)
+    _MADE[row.name] = (row, made)
+    return made
+
+
+def _make(row: NumaRow) -> NumaNode:
     holders = []
     for pod, sets in row.holders:
         cpus = 0
@@ -79,7 +97,7 @@ def _node(row: NumaRow) -> NumaNode:
         row.name,
         row.cpu_policy,
         row.topology_policy,
-        tuple(CpuPlace(*place) for place in row.places),
+        _PLACES.setdefault(row.places, tuple(CpuPlace(*place) for place in row.places)),
         row.free,
         row.reserved,
         tuple(holders),

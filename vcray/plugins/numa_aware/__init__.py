@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from vcray.api.names import NUMA_TOPOLOGY_POLICY, PINNED_CPUS, TOPOLOGY_DECISION
-from vcray.core.arrays import Bool, BoolLike
+from vcray.core.arrays import Bool, BoolLike, Int
 from vcray.core.hooks import DomainTerm, Reject, Scale
 from vcray.core.numa import NumaNode, cpu_set, cpu_text
 from vcray.core.plugin import Args, Plugin
@@ -41,9 +41,7 @@ class _Node:
     def __init__(self, told: NumaNode) -> None:
         self.layout: Layout = layout_of(told.places)
         self.policy = told.topology_policy
-        reserved = -(-told.reserved // 1000)
-        kept = self.layout.take(self.layout.all, reserved, self.layout.all) or 0
-        self.now = cpu_set(told.free) & ~kept
+        self.now = cpu_set(told.free) & ~self.layout.reserved(-(-told.reserved // 1000))
         self.held = {pod: cpu_set(cpus) for pod, cpus in told.holders}
         self.future = self.now
 
@@ -63,7 +61,9 @@ class NumaAware(Plugin[NumaAwareArgs]):
     def open(self, view: View) -> None:
         """Nodes with a static cpu manager; without any Guaranteed pod that wants cpus nothing is looked at."""
         self.nodes_: dict[int, _Node] = {}
-        self.known_: dict[tuple[int, int], tuple[int, int | None]] = {}
+        self.known_: dict[tuple[Layout, str, int, tuple[int, ...]], int | None] = {}
+        self.widths_: dict[int, tuple[Int, dict[int, None]]] = {}
+        self.size_ = len(view.snapshot.nodes)
         table = view.snapshot.details.numa
         if table is None or not any(shape.spec.pinned for shape in view.shapes):
             return
@@ -97,10 +97,7 @@ class NumaAware(Plugin[NumaAwareArgs]):
             return None if want.policy else 0
         if copies:
             return self._after(want, node, copies)
-        known = self.known_.get((shape.row, row))
-        if known is None or known[0] != node.future:
-            known = self.known_[shape.row, row] = (node.future, self._admitted(want, node, node.future))
-        return known[1]
+        return self._admitted(want, node, node.future)
 
     def _after(self, want: _Want, node: _Node, copies: int) -> int | None:
         free = node.future
@@ -111,13 +108,15 @@ class NumaAware(Plugin[NumaAwareArgs]):
             free &= ~given
         return self._admitted(want, node, free)
 
-    @staticmethod
-    def _admitted(want: _Want, node: _Node, free: int) -> int | None:
+    def _admitted(self, want: _Want, node: _Node, free: int) -> int | None:
         if want.policy and (want.policy != node.policy or not free):
             return None
         if node.policy in ("", NONE):
             return 0
-        return admit(node.layout, node.policy, free, want.containers)
+        key = (node.layout, node.policy, free, want.containers)
+        if key not in self.known_:
+            self.known_[key] = admit(node.layout, node.policy, free, want.containers)
+        return self.known_[key]
 
     def node_filter(self, view: View, rows: Rows, shape: Shape) -> BoolLike | None:
         """Would the kubelet's topology manager admit the pod?"""
@@ -159,11 +158,28 @@ class NumaAware(Plugin[NumaAwareArgs]):
         want = self._want(shape)
         if want is None or not want.policy or not self.args.weight:
             return []
-        raw = np.zeros(len(view.snapshot.nodes), dtype=np.int64)
-        for row, node in self.nodes_.items():
-            if candidates[row]:
-                raw[row] = len(node.layout.numas_of(self._gives(shape, want, row) or 0))
+        raw = self._widths(shape, want)
         return [DomainTerm(raw=raw, scale=Scale.REVERSED_MAX, weight=self.args.weight)]
+
+    def _widths(self, shape: Shape, want: _Want) -> Int:
+        """(N,) NUMA nodes that the pod would use on each node; only nodes that moved since the last look are asked again."""
+        known = self.widths_.get(shape.row)
+        if known is None:
+            known = self.widths_[shape.row] = (
+                np.zeros(self.size_, dtype=np.int64),
+                dict.fromkeys(self.nodes_),
+            )
+        raw, stale = known
+        if stale:
+            raw = raw.copy()
+            for row in stale:
+                raw[row] = len(self.nodes_[row].layout.numas_of(self._gives(shape, want, row) or 0))
+            self.widths_[shape.row] = (raw, {})
+        return raw
+
+    def _moved(self, row: int) -> None:
+        for _, stale in self.widths_.values():
+            stale[row] = None
 
     def moves_itself(self, view: View, shape: Shape) -> bool:
         """Each pod takes cpus that the next one's score looks at."""
@@ -185,7 +201,7 @@ class NumaAware(Plugin[NumaAwareArgs]):
         if given is None:
             return NOT_ADMITTED
         pod = view.snapshot.tasks.names[task]
-        return self._move(here, pod, given, here.now if promised else here.now & ~given, here.future & ~given)
+        return self._move(node, pod, given, here.now if promised else here.now & ~given, here.future & ~given)
 
     def release(self, view: View, task: int, node: int) -> Callable[[], None]:
         """The pod's cpus are free for promises from now on."""
@@ -193,15 +209,17 @@ class NumaAware(Plugin[NumaAwareArgs]):
         cpus = 0 if here is None else here.held.get(pod, 0)
         if here is None or not cpus:
             return _nothing
-        return self._move(here, pod, cpus, here.now, here.future | cpus)
+        return self._move(node, pod, cpus, here.now, here.future | cpus)
 
-    @staticmethod
-    def _move(node: _Node, pod: str, cpus: int, now: int, future: int) -> Callable[[], None]:
+    def _move(self, row: int, pod: str, cpus: int, now: int, future: int) -> Callable[[], None]:
+        node = self.nodes_[row]
         before = (node.now, node.future, node.held.get(pod))
         node.now, node.future, node.held[pod] = now, future, cpus
+        self._moved(row)
 
         def undo() -> None:
             node.now, node.future, held = before
+            self._moved(row)
             if held is None:
                 del node.held[pod]
             else:

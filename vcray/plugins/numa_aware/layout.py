@@ -7,7 +7,7 @@ taken whole, in the order in which sockets and cores are left least free, so tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import combinations
 
 from vcray.core.numa import CpuPlace
@@ -28,6 +28,13 @@ class Layout:
             self.cores[core] = self.cores.get(core, 0) | bit
         self.all = _union(self.sockets.values())
         self.numa_ids = sorted(self.numas)
+        self._reserved: dict[int, int] = {}
+
+    def reserved(self, count: int) -> int:
+        """The cpus that a kubelet keeps for the system."""
+        if count not in self._reserved:
+            self._reserved[count] = self.take(self.all, count, self.all) or 0
+        return self._reserved[count]
 
     @cached_property
     def masks(self) -> tuple[tuple[int, int], ...]:
@@ -100,7 +107,15 @@ def _bits(cpus: int) -> list[int]:
     return [cpu for cpu in range(cpus.bit_length()) if cpus >> cpu & 1]
 
 
-@lru_cache(maxsize=4096)
+_LAYOUTS: dict[int, tuple[tuple[CpuPlace, ...], Layout]] = {}
+MOST = 65536
+
+
 def layout_of(places: tuple[CpuPlace, ...]) -> Layout:
-    """The layout of a node; equal nodes share one."""
-    return Layout(places)
+    """The layout of a node, made once for each object; equal nodes mostly have the same one."""
+    known = _LAYOUTS.get(id(places))
+    if known is None or known[0] is not places:
+        if len(_LAYOUTS) > MOST:
+            _LAYOUTS.clear()
+        known = _LAYOUTS[id(places)] = (places, Layout(places))
+    return known[1]
