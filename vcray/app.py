@@ -21,7 +21,7 @@ from vcray.actors.conf_source import ConfSource, Herald, find_source, follower_o
 from vcray.actors.deployment import ADMISSION, CONTROLLERS, COORDINATOR, SCHEDULER, components, plan
 from vcray.actors.fleet import Connection, Fleet, Processes
 from vcray.actors.local_runtime import ActiveTransport, Activity, LocalRuntime
-from vcray.actors.messages import Accepted, Reconfigure, Round, RoundDone
+from vcray.actors.messages import Accepted, Measured, Reconfigure, Round, RoundDone
 from vcray.actors.metrics_server import MetricsServer
 from vcray.actors.parts import Facts, Place, build, facts_of
 from vcray.actors.policies import policy_from
@@ -36,6 +36,7 @@ from vcray.config.settings import Settings
 from vcray.config.settings import load as load_settings
 from vcray.controllers.queue import initial_queues
 from vcray.core.decisions import Decisions
+from vcray.core.usage import UsageTable
 from vcray.errors import ConfigError, Problem, ServerError, VcrayError
 from vcray.kube.auth import load as load_transport
 from vcray.kube.client import KubeClient
@@ -174,6 +175,12 @@ class ControlPlane(_Plane):
         answer = await runtime.handle(COORDINATOR).ask(Round())
         assert isinstance(answer, RoundDone)
         return answer.decisions
+
+    async def measured(self, usage: UsageTable) -> None:
+        """Tell the scheduler what nodes really use, as a metrics source would."""
+        runtime = self._halves.get(SCHEDULER)
+        if runtime is not None:
+            await runtime.handle(COORDINATOR).send(Measured(usage))
 
     async def reconfigure(self, text: str) -> Accepted:
         """Put a new configuration in force, or keep the last good one."""

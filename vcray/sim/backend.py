@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from vcray.api.meta import JsonObject
@@ -67,6 +68,10 @@ class Backend(Protocol):
 
     async def overwrite(self, resource: Resource, namespace: str, name: str, patch: JsonObject) -> None:
         """Merge into a stored object past all defaults and checks."""
+        ...
+
+    async def measured(self, loads: Mapping[str, tuple[float, float]]) -> None:
+        """A metrics source tells per cents of cpu and memory in use, by node."""
         ...
 
     def metrics(self) -> str:

@@ -12,7 +12,7 @@ from vcray.kube.errors import NotFound
 from vcray.sim.backend import Backend
 from vcray.sim.expectations import failures, held
 from vcray.sim.observed import Observed, group_of, observe, text
-from vcray.sim.scenario import Expectations, Scenario, Step, seconds
+from vcray.sim.scenario import Expectations, Scenario, Step, per_cents, seconds
 from vcray.sim.steps import Steps
 
 SETTLE_CYCLES = 20
@@ -84,6 +84,8 @@ class _Run:
                 await self._check(value, where)
             case "advance":
                 await self.backend.advance(seconds(value))
+            case "load":
+                await self.backend.measured({node: per_cents(spelled) for node, spelled in value.items()})
             case "refused":
                 self.result.failures += await self._steps.refused(value, where)
             case _:

@@ -103,6 +103,20 @@ def _duration(value: str) -> str:
     return value
 
 
+def per_cents(spelled: str) -> tuple[float, float]:
+    """cpu and memory of `70/30` or `70%/30%`. ValueError for anything else."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)%?/(\d+(?:\.\d+)?)%?", spelled)
+    if found is None:
+        raise ValueError(f"expected per cents of cpu and memory such as 70/30, got '{spelled}'")
+    return float(found[1]), float(found[2])
+
+
+def _loads(value: dict[str, str]) -> dict[str, str]:
+    for each in value.values():
+        per_cents(each)
+    return value
+
+
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -259,6 +273,7 @@ class Step(_Part):
     cycles: Annotated[int, Field(ge=1, le=1000)] | None = None
     settle: Literal[True] | None = None
     advance: Annotated[str, AfterValidator(_duration)] | None = None
+    load: Annotated[dict[str, str], AfterValidator(_loads)] | None = None
     expect: Expectations | None = None
 
     @model_validator(mode="before")

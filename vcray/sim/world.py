@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from vcray.actors.local_runtime import ActiveTransport, Activity
@@ -14,6 +14,7 @@ from vcray.cluster.changes.patches import merge
 from vcray.cluster.objects.store import Store
 from vcray.cluster.server.inprocess import InProcessTransport
 from vcray.core.decisions import Decisions
+from vcray.core.usage import NodeLoad, UsageTable
 from vcray.kube.client import KubeClient
 from vcray.kube.transport import Transport
 from vcray.metrics import Metrics
@@ -32,6 +33,7 @@ class ControlPlane(Protocol):
     async def start_component(self, name: str) -> None: ...
     async def stop_component(self, name: str) -> None: ...
     async def round(self) -> Decisions: ...
+    async def measured(self, usage: UsageTable) -> None: ...
 
 
 MakeControlPlane = Callable[[Transport, str, JsonObject, VirtualTime, Activity], ControlPlane]
@@ -97,6 +99,12 @@ class ManualWorld:
 
     async def finish(self, namespace: str, name: str, code: int) -> None:
         await self._kubelet.finish(namespace, name, code)
+        await self.rest()
+
+    async def measured(self, loads: Mapping[str, tuple[float, float]]) -> None:
+        now = self.time.now()
+        table = [NodeLoad(node, cpu, memory, now) for node, (cpu, memory) in sorted(loads.items())]
+        await self.plane.measured(UsageTable(tuple(table)))
         await self.rest()
 
     def metrics(self) -> str:
