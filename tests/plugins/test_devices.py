@@ -232,6 +232,17 @@ def test_the_first_alternative_that_can_be_met_is_taken() -> None:
     assert given(two, "c") == ["a", "b"]
 
 
+def test_nodes_where_an_early_alternative_can_be_met_are_preferred() -> None:
+    ways: list[JsonValue] = [
+        {"name": "two", "deviceClassName": "gpu", "count": 2},
+        {"name": "one", "deviceClassName": "gpu"},
+    ]
+    claim = resource_claim("c", {"name": "gpu", "firstAvailable": ways})
+    for rich, poor in (("n1", "n2"), ("n2", "n1")):
+        slices = [slice_of(rich, "a", "b"), slice_of(poor, "a")]
+        assert places(decided(NODES, device_class(), slices, claim, users("g", "c"))) == {"g-0": rich}
+
+
 def test_devices_that_must_have_an_attribute_in_common_do_or_differ() -> None:
     devices = slice_of("n1", device("a", numa=0), device("b", numa=1), device("c", numa=0), device("d"))
     requests = [exactly("x"), exactly("y")]

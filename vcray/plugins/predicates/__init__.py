@@ -93,7 +93,7 @@ class Predicates(Plugin[PredicatesArgs]):
         if self.volumes_ and shape.spec.claims:
             terms.append(DomainTerm(ok=self.volumes_.fit(shape).ok))
         if self.devices_ and shape.spec.devices:
-            terms.append(DomainTerm(ok=self.devices_.allowed(shape, candidates)))
+            terms.append(self.devices_.term(shape, candidates))
         return terms
 
     def moves_itself(self, view: View, shape: Shape) -> bool:

@@ -28,6 +28,9 @@ from vcray.plugins.predicates.device_use import CounterSet, Use, consumed_by
 STEPS: Final = 20_000
 """Devices that one search may try."""
 
+ALTERNATIVES: Final = 8
+"""How many alternatives a request may have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -219,3 +222,14 @@ def enough(ask: Ask, device_class: DeviceClass, units: Sequence[Unit], use: Use)
         if left and use.free(unit.id, device, {}) and suits(ask, device_class, unit):
             left -= 1
     return not left
+
+
+def worth_of(claims: Sequence[ResourceClaim], found: Mapping[str, Sequence[Chosen]]) -> int:
+    """kube-scheduler's score of a way: for each request with alternatives 8 for the first, 7 for the second, and so on."""
+    worth = 0
+    for claim in claims:
+        met = {chosen.ask for chosen in found.get(claim.key, ())}
+        for request in claim.requests:
+            if len(request.asks) > 1 or "/" in request.asks[0].name:
+                worth += sum(ALTERNATIVES - place for place, ask in enumerate(request.asks) if ask in met)
+    return worth

@@ -14,13 +14,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from vcray.core.arrays import Bool, Int8
+from vcray.core.arrays import Bool, Int, Int8
 from vcray.core.claims_dra import MOST_USERS, Allocation, DeviceTable, Given, ResourceClaim
 from vcray.core.decisions import Preparation
-from vcray.core.hooks import Reject
+from vcray.core.hooks import DomainTerm, Reject, Scale
 from vcray.core.tables import NodeTerm
 from vcray.core.view import Shape, View
-from vcray.plugins.predicates.device_choice import Chosen, Search, enough, plain
+from vcray.plugins.predicates.device_choice import Chosen, Search, enough, plain, worth_of
 from vcray.plugins.predicates.device_places import DevicePlaces
 from vcray.plugins.predicates.device_results import nodes_of, written
 from vcray.plugins.predicates.device_use import Use, counters_of, devices_of
@@ -39,9 +39,11 @@ EVERYWHERE = -1
 
 @dataclass(slots=True)
 class _Chances:
-    """(N,) whether claims of one kind find devices on each node, as far as asked; `seen` of the journal."""
+    """(N,) whether claims of one kind find devices on each node, as far as asked, and how well (early alternatives are
+    better); `seen` of the journal."""
 
     found: Int8
+    worth: Int
     seen: int
 
 
@@ -79,13 +81,18 @@ class Devices:
         keys = dict.fromkeys(shape.spec.devices)
         return [self._table.claims[key] for key in keys if key in self._table.claims]
 
-    def allowed(self, shape: Shape, asked: Bool) -> Bool:
-        """(N,) nodes with all that the shape's claims need, found out for those asked about; False for the others."""
+    def term(self, shape: Shape, asked: Bool) -> DomainTerm:
+        """Nodes with all that the shape's claims need, found out for those asked about, the others are out; better where
+        claims with alternatives get the early ones."""
         fault, reached, wanted = self._standing(shape)
         ok = asked & reached
         if fault or not wanted:
-            return ok & (not fault)
-        return ok & self._found(wanted, ok)
+            return DomainTerm(ok=ok & (not fault))
+        chances = self._look(wanted, ok)
+        ok = ok & (chances.found == 1)
+        if all(len(request.asks) == 1 for claim in wanted for request in claim.requests):
+            return DomainTerm(ok=ok)
+        return DomainTerm(ok, np.where(ok, chances.worth, 0), scale=Scale.MAX, weight=1)
 
     def rejects(self, shape: Shape) -> Iterator[Reject]:
         """Who refuses and why; evicting cures none of it, since devices come back with their claims only."""
@@ -96,7 +103,7 @@ class Devices:
             return
         yield Reject(~reached, ELSEWHERE, curable=False)
         if wanted:
-            yield Reject(reached & ~self._found(wanted, reached), TAKEN, curable=False)
+            yield Reject(reached & (self._look(wanted, reached).found != 1), TAKEN, curable=False)
 
     def _standing(self, shape: Shape) -> tuple[str, Bool, list[ResourceClaim]]:
         """Why no node will do, the nodes that reach devices given already, and the claims that have none."""
@@ -119,13 +126,14 @@ class Devices:
                         )
         return fault, reached, wanted
 
-    def _found(self, wanted: list[ResourceClaim], asked: Bool) -> Bool:
-        """(N,) where devices for claims without any can be found; UNKNOWN, and so False, where nobody asked."""
+    def _look(self, wanted: list[ResourceClaim], asked: Bool) -> _Chances:
+        """Where devices for claims without any can be found; UNKNOWN where nobody asked."""
         kind: Kind = tuple((claim.requests, claim.constraints) for claim in wanted)
         chances = self._chances.get(kind)
         if chances is None:
             unknown = np.full(len(self._nodes), UNKNOWN, dtype=np.int8)
-            chances = self._chances[kind] = _Chances(unknown, len(self._journal))
+            worth = np.zeros(len(self._nodes), dtype=np.int64)
+            chances = self._chances[kind] = _Chances(unknown, worth, len(self._journal))
         for node in self._journal[chances.seen :]:
             chances.found[slice(None) if node == EVERYWHERE else node] = UNKNOWN
         chances.seen = len(self._journal)
@@ -134,9 +142,12 @@ class Devices:
             told = None
             if ask is not None:
                 told = enough(ask, self._table.classes[ask.device_class], self._places.of(node), self._use)
-            chances.found[node] = self._search(wanted, node) is not None if told is None else told
-        found: Bool = chances.found == 1
-        return found
+            if told is None:
+                devices = self._search(wanted, node)
+                told = devices is not None
+                chances.worth[node] = worth_of(wanted, devices or {})
+            chances.found[node] = told
+        return chances
 
     def _search(self, wanted: list[ResourceClaim], node: int) -> dict[str, tuple[Chosen, ...]] | None:
         units = self._places.of(node)
