@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeVar
 
 from vcray.actors.runtime import Time
+from vcray.api.jsonview import dig_list, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.podresources import resource_list
 from vcray.api.resources import NODESHARDS, PODGROUPS, PODS, QUEUES, Resource
@@ -32,6 +33,9 @@ T = TypeVar("T")
 QUEUE_MANAGER = "vcray-scheduler"
 """Field manager of a queue's status.allocated."""
 
+DOUBTS_S = 60.0
+"""For so long after a start a pod is read before it is written: what an earlier process said is not said again."""
+
 _KINDS: dict[str, Resource] = {"Pod": PODS, "PodGroup": PODGROUPS, "Queue": QUEUES}
 
 
@@ -44,6 +48,7 @@ class StatusWriter:
         self._time = time
         self._scheduler = scheduler_name
         self._slots = asyncio.Semaphore(32)
+        self._doubts_until = time.now() + DOUBTS_S
 
     async def write(self, decisions: Decisions, refused: Mapping[str, str]) -> None:
         """All statuses and events of a round; jobs with a refused binding keep their old status until the next one."""
@@ -116,9 +121,24 @@ class StatusWriter:
         await self._client.patch(PODGROUPS, namespace, name, patch)
 
     async def _waits(self, condition: PodCondition) -> None:
-        """The condition of a pod that waits, and the event that says the same."""
+        """The condition of a pod that waits, and the event that says the same; nothing when the pod says so already."""
+        if self._time.now() < self._doubts_until and await self._says(condition):
+            return
         about = Event("Pod", condition.task, condition.uid, "Warning", "FailedScheduling", condition.message)
         await asyncio.gather(self._condition(condition), self._event(about))
+
+    async def _says(self, condition: PodCondition) -> bool:
+        """Does the pod bear the condition? Asked after a start, when nobody remembers what was written before."""
+        namespace, _, name = condition.task.partition("/")
+        pod = await self._client.get(PODS, namespace, name)
+        nominated = dig_str(pod, "status", "nominatedNodeName")
+        return (not condition.nominated or condition.nominated == nominated) and any(
+            dig_str(each, "type") == "PodScheduled"
+            and dig_str(each, "status") == "False"
+            and dig_str(each, "reason") == condition.reason
+            and dig_str(each, "message") == condition.message
+            for each in dig_list(pod, "status", "conditions")
+        )
 
     async def _condition(self, condition: PodCondition) -> None:
         namespace, _, name = condition.task.partition("/")
