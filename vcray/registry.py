@@ -13,6 +13,7 @@ import inspect
 import pkgutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -115,7 +116,7 @@ def discover(found: Iterable[EntryPoint] | None = None, folder: Path | None = No
     """Walk the built-in packages, then the entry points (`found` in place of the installed ones, for tests), then a user's
     folder. ConfigError when a name is taken, or the folder cannot be read."""
     groups: dict[str, dict[str, Extension]] = {group: _built_in(group) for group in BASES}
-    points = list(found) if found is not None else [p for g in BASES for p in entry_points(group=g)]
+    points = list(found) if found is not None else _installed()
     for point in sorted(points, key=lambda p: (p.group, p.name, p.value)):
         if point.group not in groups:
             continue
@@ -126,6 +127,12 @@ def discover(found: Iterable[EntryPoint] | None = None, folder: Path | None = No
         distribution = point.dist.name if point.dist is not None else ""
         groups[point.group][point.name] = Extension(point.name, point.module, point.attr, distribution)
     return Registry(groups) if folder is None else _with_folder(groups, folder)
+
+
+@cache
+def _installed() -> tuple[EntryPoint, ...]:
+    """The entry points of what is installed; looking them up reads all of it."""
+    return tuple(point for group in BASES for point in entry_points(group=group))
 
 
 def _with_folder(groups: Mapping[str, Mapping[str, Extension]], folder: Path) -> Registry:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 
 from vcray.api.crds import all_crds
 from vcray.api.jsonview import dig_list, dig_object, dig_objects, dig_str
@@ -220,7 +221,8 @@ def default_catalog(volcano: bool = True) -> Catalog:
     return Catalog([*built_in_kinds(), *(_volcano_kinds() if volcano else ())])
 
 
-def _volcano_kinds() -> list[Kind]:
+@cache
+def _volcano_kinds() -> tuple[Kind, ...]:
     definitions = {dig_str(crd, "metadata", "name"): crd for crd in all_crds()}
     kinds = []
     for resource in VOLCANO_RESOURCES:
@@ -228,4 +230,4 @@ def _volcano_kinds() -> list[Kind]:
         version = dig_objects(definition, "spec", "versions")[0]
         schema = dig_object(version, "schema", "openAPIV3Schema")
         kinds.append(custom_kind(resource, schema, version=read_version(definition, version)))
-    return kinds
+    return tuple(kinds)
