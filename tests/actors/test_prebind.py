@@ -311,6 +311,51 @@ async def test_a_claim_that_lost_its_devices_fails_the_pod(bench: Bench) -> None
     assert outcome.message == "claim default/gpus got deallocated elsewhere in the meantime"
 
 
+def slow_device() -> str:
+    result = {"request": "gpu", "driver": "gpu.example.com", "pool": "n1", "device": "gpu-0"}
+    waits = {"bindingConditions": ["attached"], "bindingFailureConditions": ["broken"]}
+    return json.dumps({"devices": {"results": [{**result, **waits}]}})
+
+
+async def say_of_device(bench: Bench, type: str) -> None:
+    now = "2026-11-30T00:00:00Z"
+    condition: JsonObject = {
+        "type": type,
+        "status": "True",
+        "reason": "x",
+        "message": "",
+        "lastTransitionTime": now,
+    }
+    device: JsonObject = {
+        "driver": "gpu.example.com",
+        "pool": "n1",
+        "device": "gpu-0",
+        "conditions": [condition],
+    }
+    await bench.client.patch(
+        RESOURCECLAIMS, "default", "gpus", {"status": {"devices": [device]}}, subresource="status"
+    )
+
+
+async def test_a_device_that_must_be_attached_first_is_waited_for(bench: Bench) -> None:
+    bind = bench.bind("train-0", bench.devices(slow_device()))
+    assert await bench.results(bind) == ["waiting"]
+    await say_of_device(bench, "attached")
+    assert await bench.results(bind, later=True) == ["bound"]
+
+
+async def test_a_device_that_cannot_be_attached_fails_its_pod_and_is_given_back(bench: Bench) -> None:
+    bind = bench.bind("train-0", bench.devices(slow_device()))
+    await bench.results(bind)
+    await say_of_device(bench, "broken")
+    (outcome,) = await bench.execute(bind, later=True)
+    assert (outcome.result, outcome.message) == (
+        "refused",
+        "device binding failed: claim=default/gpus, device=gpu-0, condition=broken",
+    )
+    assert "allocation" not in await bench.claim_status()
+
+
 async def test_devices_of_a_gang_that_fails_are_given_back(bench: Bench) -> None:
     lost = Preparation(volumes=(("default/b", "another-uid", "pv-b"),))
     binds = bench.bind("train-0", bench.devices()), bench.bind("train-1", lost)

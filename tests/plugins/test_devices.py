@@ -371,6 +371,15 @@ def test_a_device_may_say_itself_where_it_is() -> None:
     assert places(decisions) == {"g-0": "n2"}
 
 
+def test_devices_that_must_be_waited_for_come_last_and_say_so() -> None:
+    slow = device("a") | {"bindingConditions": ["attached"], "bindingFailureConditions": ["broken"]}
+    objects = [*NODES, device_class(), slice_of("p1", slow, host="n1"), resource_claim("c"), *users("g", "c")]
+    assert given(decided(objects, slice_of("p2", "b", host="n1")), "c") == ["b"]
+    result = dig(allocations(decided(objects))["c"], "devices", "results", 0)
+    assert dig(result, "bindingConditions") == ["attached"]
+    assert dig(result, "bindingFailureConditions") == ["broken"]
+
+
 def test_only_the_newest_generation_of_a_whole_pool_counts() -> None:
     old, new = (
         slice_of("old", "a", host="n1", pool="p"),

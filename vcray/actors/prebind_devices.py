@@ -18,6 +18,8 @@ from vcray.kube.errors import Conflict, NotFound
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 """Keeps a claim until its devices are given back."""
 
+_ID: Final = ("driver", "pool", "device")
+
 TRIES: Final = 8
 """Reads of a claim that others write at the same time: pods of a gang that share it."""
 
@@ -40,23 +42,23 @@ class DeviceClaims:
         self._retried = retried
 
     async def reserve(self, bind: Bind, key: str, uid: str, allocation: str) -> bool:
-        """Write allocation and user where they are missing. Raises PreBindError when somebody was faster."""
+        """Write allocation and user where they are missing; are the devices ready? Raises PreBindError when somebody was
+        faster, or when a device says that it never will be."""
         wanted = decode_object(allocation.encode()) if allocation else None
         for _ in range(TRIES):
             claim = await self._read(key, uid)
             if _uses(claim, bind.uid):
-                return True
+                return _ready(key, claim)
             status = self._changed(key, claim, wanted, bind)
             try:
-                await self._write(await self._protected(claim), status)
+                return _ready(key, await self._write(await self._protected(claim), status))
             except Conflict:
                 continue
-            return True
         raise PreBindError(f"add reservation to claim {key}: too many others write to it")
 
-    async def _write(self, claim: JsonObject, status: JsonObject) -> None:
+    async def _write(self, claim: JsonObject, status: JsonObject) -> JsonObject:
         body: JsonObject = {**claim, "status": status}
-        await self._retried(lambda: self._client.update_status(RESOURCECLAIMS, body))
+        return await self._retried(lambda: self._client.update_status(RESOURCECLAIMS, body))
 
     def _changed(self, key: str, claim: JsonObject, wanted: JsonObject | None, bind: Bind) -> JsonObject:
         there = dig_object(claim, "status", "allocation")
@@ -90,6 +92,7 @@ class DeviceClaims:
             status["reservedFor"] = list(users)
             if not users and allocation:
                 status.pop("allocation", None)
+                status.pop("devices", None)
             try:
                 await self._client.update_status(RESOURCECLAIMS, {**claim, "status": status})
                 return
@@ -123,3 +126,25 @@ def _uses(claim: JsonObject, uid: str) -> bool:
 def _devices(allocation: JsonObject) -> object:
     """What an allocation gives away, whoever wrote it when."""
     return dig(allocation, "devices", "results")
+
+
+def _ready(key: str, claim: JsonObject) -> bool:
+    """Have all conditions come true that devices of the claim want before a pod uses them?"""
+    told = {
+        tuple(dig_str(device, name) for name in _ID): {
+            dig_str(each, "type")
+            for each in dig_objects(device, "conditions")
+            if dig_str(each, "status") == "True"
+        }
+        for device in dig_objects(claim, "status", "devices")
+    }
+    ready = True
+    for result in dig_objects(claim, "status", "allocation", "devices", "results"):
+        true = told.get(tuple(dig_str(result, name) for name in _ID), set())
+        failed = true.intersection(map(str, dig_list(result, "bindingFailureConditions")))
+        if failed:
+            raise PreBindError(
+                f"device binding failed: claim={key}, device={dig_str(result, 'device')}, condition={min(failed)}"
+            )
+        ready = ready and true.issuperset(map(str, dig_list(result, "bindingConditions")))
+    return ready

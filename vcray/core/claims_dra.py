@@ -35,7 +35,8 @@ class Policy(msgspec.Struct, frozen=True, array_like=True):
 class Device(msgspec.Struct, frozen=True, array_like=True):
     """A device of a slice. `attributes`: (qualified name, kind, value), kind one of int, bool, string, version; `capacity`:
     (name, amount, policy). `node`, `terms`, `everywhere`: where it is, if its slice leaves that to devices. `counters`:
-    (counter set, what it takes of each counter). `shared`: may be given away several times, as far as its capacity goes."""
+    (counter set, what it takes of each counter). `shared`: may be given away several times, as far as its capacity goes.
+    `conditions` must all come true of it before its pod is bound; one of `failures` and it never will be."""
 
     name: str
     attributes: tuple[tuple[str, str, int | bool | str], ...] = ()
@@ -48,6 +49,8 @@ class Device(msgspec.Struct, frozen=True, array_like=True):
     shared: bool = False
     binds: bool = False
     selector: str = ""
+    conditions: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
 
 
 class Slice(msgspec.Struct, frozen=True, array_like=True):

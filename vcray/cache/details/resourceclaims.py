@@ -113,6 +113,8 @@ def _device(item: JsonObject, driver: str) -> Device:
         shared=item.get("allowMultipleAllocations") is True,
         binds=item.get("bindsToNode") is True,
         selector=_selector(item.get("nodeSelector")),
+        conditions=tuple(map(str, dig_list(item, "bindingConditions"))),
+        failures=tuple(map(str, dig_list(item, "bindingFailureConditions"))),
     )
 
 

@@ -1,4 +1,6 @@
-"""Which devices each node reaches, pool by pool: those of its own slices first, then those that several nodes reach."""
+"""Which devices each node reaches, pool by pool: those of its own slices first, then those that several nodes reach; pools with
+devices that must be waited for come last.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +28,11 @@ class DevicePlaces:
         self._masks: dict[tuple[NodeTerm, ...], Bool] = {}
         self.device: dict[DeviceId, Device] = {}
         self.slices = tuple(_current(table.slices))
+        self._slow = {
+            (each.driver, each.pool)
+            for each in self.slices
+            if any(device.conditions for device in each.devices)
+        }
         for each in self.slices:
             for device in each.devices:
                 self._add(each, device)
@@ -64,7 +71,10 @@ class DevicePlaces:
         found = self._units.get(node)
         if found is None:
             wide = (unit for mask, unit in self._wide if mask[node])
-            found = self._units[node] = (*self._own.get(node, ()), *wide)
+            units = (*self._own.get(node, ()), *wide)
+            if self._slow:
+                units = tuple(sorted(units, key=lambda unit: (unit.id.driver, unit.id.pool) in self._slow))
+            found = self._units[node] = units
         return found
 
     def home(self, id: DeviceId) -> int | None:

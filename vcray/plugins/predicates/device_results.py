@@ -64,6 +64,9 @@ def _result(claim: ResourceClaim, each: Chosen, place: int) -> Json:
         found["adminAccess"] = True
     if each.ask.tolerated:
         found["tolerations"] = msgspec.json.decode(each.ask.tolerated)
+    if each.unit.device.conditions:
+        found["bindingConditions"] = list(each.unit.device.conditions)
+        found["bindingFailureConditions"] = list(each.unit.device.failures)
     if each.consumed is not None:
         name = f"{claim.uid}/{each.ask.name}/{id.driver}/{id.pool}/{id.device}/{place}"
         found["shareID"] = str(UUID(bytes=blake2b(name.encode(), digest_size=16).digest()))
