@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from vcray.core.claims_dra import DeviceTable, demand
+from vcray.core.claims_dra import Amounts, DeviceTable, Request, demand
 from vcray.core.tables import ALLOCATED_STATUS, MISSING
 from vcray.core.view import View
 
@@ -32,20 +32,31 @@ class HeldDevices:
     def __init__(self, table: DeviceTable, paths: Sequence[Sequence[int]]) -> None:
         self._table = table
         self._paths = paths
+        self._known: dict[tuple[Request, ...], Amounts] = {}
         self._users: dict[int, dict[str, int]] = {}
         self._sums: dict[int, dict[str, int]] = {}
 
     def charge(self, queue: int, claims: Iterable[str], sign: int) -> None:
         """A pod of the queue starts (1) or ends (-1) to use claims."""
         for claim in claims:
+            amounts = self._amounts(claim)
             for at in self._paths[queue]:
                 users = self._users.setdefault(at, {})
                 before = users.get(claim, 0)
                 users[claim] = before + sign
-                if (before if sign < 0 else users[claim]) == 1:
+                if amounts and (before if sign < 0 else before + 1) == 1:
                     sums = self._sums.setdefault(at, {})
-                    for name, amount in demand(self._table, claim):
+                    for name, amount in amounts:
                         sums[name] = sums.get(name, 0) + sign * amount
+
+    def _amounts(self, claim: str) -> Amounts:
+        """What a claim asks for; claims of one template ask alike, so their requests are worked out once."""
+        found = self._table.claims.get(claim)
+        requests = found.requests if found is not None else ()
+        known = self._known.get(requests)
+        if known is None:
+            known = self._known[requests] = demand(self._table, claim)
+        return known
 
     def more(self, queue: int, claims: Iterable[str]) -> dict[str, int]:
         """What these claims add to what the queue holds: those in use there add nothing."""
