@@ -52,7 +52,7 @@ from vcray.api.resources import (
     STORAGECLASSES,
     Resource,
 )
-from vcray.config.deviceconfig import device_config_name
+from vcray.config.deviceconfig import device_config_place
 from vcray.config.scheduler import AGENT_CONF, DEFAULT_CONF
 from vcray.config.settings import Settings
 from vcray.core.pools import Scorers
@@ -350,11 +350,12 @@ def _watch(place: Place, watch: AnyWatch, target: Handle) -> None:
 def _structs(client: KubeClient, resource: Resource, conf: str) -> AnyWatch:
     """Pods and nodes as structs with the fields that the scheduler reads, all else as JSON.
 
-    Of all ConfigMaps only those that bear the name of the device configuration."""
+    Of all ConfigMaps only the device configuration."""
     if resource == PODS:
         return watch_pods(client)
     if resource == CONFIGMAPS:
-        return watch_objects(client, resource, field_selector=f"metadata.name={device_config_name(conf)}")
+        namespace, name = device_config_place(conf)
+        return watch_objects(client, resource, namespace=namespace, field_selector=f"metadata.name={name}")
     if resource == NODES:
         return watch_nodes(client)
     return watch_objects(client, resource, optional=resource.group in OPTIONAL_GROUPS)

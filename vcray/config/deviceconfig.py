@@ -1,4 +1,4 @@
-"""Which ConfigMap holds the device configuration: an argument of `deviceshare` names it."""
+"""Which ConfigMap holds the device configuration: arguments of `deviceshare` name it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Final
 from vcray.config.scheduler import load_scheduler_config
 from vcray.errors import ConfigError
 
-DEVICE_CONFIG: Final = "volcano-vgpu-device-config"
-"""Its name when no argument names another."""
+DEVICE_CONFIG: Final = ("kube-system", "volcano-vgpu-device-config")
+"""Its namespace and name when no arguments say otherwise."""
+ARGUMENTS: Final = ("deviceshare.KnownGeometriesCMNamespace", "deviceshare.KnownGeometriesCMName")
 
 
-def device_config_name(conf: str) -> str:
-    """The name in a volcano-scheduler.conf; it is read once, when the watches start."""
+def device_config_place(conf: str) -> tuple[str, str]:
+    """Namespace and name in a volcano-scheduler.conf; they are read once, when the watches start."""
     try:
         config = load_scheduler_config(conf)
     except ConfigError:
@@ -20,6 +21,10 @@ def device_config_name(conf: str) -> str:
     for tier in config.tiers:
         for entry in tier:
             if entry.name == "deviceshare":
-                name = entry.arguments.get("deviceshare.KnownGeometriesCMName")
-                return name if isinstance(name, str) and name else DEVICE_CONFIG
+                said = [entry.arguments.get(argument) for argument in ARGUMENTS]
+                namespace, name = (
+                    value if isinstance(value, str) and value else otherwise
+                    for value, otherwise in zip(said, DEVICE_CONFIG, strict=True)
+                )
+                return namespace, name
     return DEVICE_CONFIG
