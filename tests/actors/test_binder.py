@@ -351,6 +351,35 @@ async def test_an_eviction_says_why_and_deletes_the_pod_it_means(bench: Bench) -
     assert (first.partition("/")[2], "Warning", "Evict") in await bench.events()
 
 
+async def test_an_evicted_pod_tells_it_in_conditions_and_the_coordinator_in_outcomes(bench: Bench) -> None:
+    first, second = sorted(bench.uids)
+    await bench.execute(Decisions(1, (bench.commit(),)), LIMITS)
+    evictions = (
+        Evict(first, bench.uids[first], "default/train", "preempt"),
+        Evict(second, "another-uid", "default/train", "preempt"),
+    )
+
+    answer = await bench.run(bench.binder.receive(Execute(Decisions(2, evictions=evictions))))
+
+    assert isinstance(answer, Executed)
+    assert [(each.task, each.result) for each in answer.evictions] == [(first, "evicted"), (second, "gone")]
+    gone = await bench.plain.get(PODS, "default", first.partition("/")[2])
+    status = gone["status"]
+    assert isinstance(status, dict)
+    told = {
+        each["type"]: (each["status"], each.get("reason"), each.get("message"))
+        for each in status["conditions"]  # type: ignore[union-attr]
+        if isinstance(each, dict)
+    }
+    assert told["Ready"] == ("False", "Evict", "Pod is evicted, because of preempt")
+    assert told["DisruptionTarget"] == (
+        "True",
+        "PreemptionByScheduler",
+        "volcano: preempting to accommodate a higher priority pod",
+    )
+    assert ("train", "Normal", "Evict") in await bench.events()
+
+
 async def test_the_binder_refuses_messages_that_are_not_its_own(bench: Bench) -> None:
     with pytest.raises(TypeError, match="Round"):
         await bench.binder.receive(Round())

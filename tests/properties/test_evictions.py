@@ -73,7 +73,7 @@ def test_crowds_evict_often_enough_to_mean_something() -> None:
     told = Counter(evict.reason for _, decisions in rounds() for evict in decisions.evictions)
 
     assert set(told) == {"preempt", "reclaim", "gangpreempt", "gangreclaim"}
-    assert min(told.values()) >= 20, told
+    assert min(told.values()) >= 10, told
 
 
 def test_every_claimant_fits_where_it_is_promised() -> None:
