@@ -51,10 +51,9 @@ class Scope:
 
     def follow(self, tree: HyperNodes, nodes: Sequence[int]) -> None:
         """Pods of the part were placed on these nodes; one outside all HyperNodes moves nothing."""
-        for node in nodes:
-            leaf = tree.leaf[int(tree.cell[node])]
-            if leaf != MISSING:
-                self.running = tree.lca(leaf, self.running)
+        for cell in {*tree.cell[list(nodes)].tolist()}:
+            if tree.leaf[cell] != MISSING:
+                self.running = tree.lca(tree.leaf[cell], self.running)
 
 
 class Base(NamedTuple):

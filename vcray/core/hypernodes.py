@@ -96,6 +96,8 @@ class HyperNodes:
             for row in inside:
                 cells[row].append(cell)
         self.cells: list[Int] = [np.array(found, dtype=np.int64) for found in cells]
+        self._held_cells: Int = np.concatenate(self.cells)
+        self._held: Int = np.cumsum([0, *(len(found) for found in cells)])
         order = np.argsort(self.cell, kind="stable")
         self._by_cell: Int = order
         self._edge: Int = np.searchsorted(self.cell[order], np.arange(len(self.holders) + 1))
@@ -197,9 +199,10 @@ class HyperNodes:
         """(..., H) sums by HyperNode of amounts by node (..., N)."""
         by_cell = self.cell_sums(amounts)
         out = np.zeros((*amounts.shape[:-1], len(self.names)), dtype=np.int64)
-        for row, cells in enumerate(self.cells):
-            if len(cells):
-                out[..., row] = by_cell[..., cells].sum(axis=-1)
+        held = np.flatnonzero(np.diff(self._held))
+        if len(held):
+            ordered = by_cell[..., self._held_cells]
+            out[..., held] = np.add.reduceat(ordered, self._held[held], axis=-1)
         return out
 
 
