@@ -6,13 +6,13 @@ Every table is made from rows alone, in name order, so that the answer cannot de
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from vcray.cache.amounts import Amounts
-from vcray.cache.claims import ClaimFacts, facts_of, node_volumes
+from vcray.cache.claims import ClaimFacts, facts_of, node_volumes, settled_facts
 from vcray.cache.details.resourceclaims import table as device_table
 from vcray.cache.details.storage import table
 from vcray.cache.jobcolumns import quota_minimums
@@ -130,7 +130,8 @@ class Assembler:
 
     def _claims(self, row: PodRow) -> ClaimFacts:
         facts = facts_of(self.world.knowledge, (namespace_of(row), row.claims, row.devices))
-        return facts if self.standing[row.key] == Standing.WAITING else replace(facts, hold="")
+        waits = self.standing[row.key] == Standing.WAITING
+        return facts if waits else settled_facts(self.world.knowledge, facts)
 
     def _resources(self) -> Iterable[str]:
         for node in self.nodes:

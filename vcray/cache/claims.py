@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from vcray.api import names
 from vcray.cache.amounts import Amounts
 from vcray.cache.delta import NamespacedClaims
-from vcray.core.storage import ClaimRow, Driver, Drivers, Volume
+from vcray.core.storage import ONE_POD, ClaimRow, Driver, Drivers, Volume
 
 if TYPE_CHECKING:
     from vcray.cache.knowledge import Knowledge
@@ -52,6 +52,17 @@ def facts_of(knowledge: Knowledge, namespaced: NamespacedClaims) -> ClaimFacts:
         requests=attached(knowledge, namespaced),
         claims=tuple(f"{namespace}/{name}" for name, _ in claims),
         devices=tuple(f"{namespace}/{name}" for name in devices if name),
+    )
+
+
+def settled_facts(knowledge: Knowledge, facts: ClaimFacts) -> ClaimFacts:
+    """What the same claims mean once the pod has a node: what they count there, and claims that no second pod may use.
+
+    All else is past, so that pods with claims of their own can share a shape."""
+    single = (key for key in facts.claims if key in knowledge.claims)
+    return ClaimFacts(
+        requests=facts.requests,
+        claims=tuple(key for key in single if ONE_POD in knowledge.claims[key].access_modes),
     )
 
 

@@ -9,12 +9,12 @@ nobody reads any more: both are followed up before the batch ends, so the state 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Sized
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
-from vcray.cache.claims import NO_FACTS, ClaimFacts, facts_of
+from vcray.cache.claims import NO_FACTS, ClaimFacts, facts_of, settled_facts
 from vcray.cache.delta import NO_CLAIMS, Field, NamespacedClaims
 from vcray.cache.interning import Interner, combined, grown
 from vcray.cache.knowledge import Knowledge
@@ -171,7 +171,7 @@ class Resolver:
         """Look up what a claim set means now; did that change?"""
         facts = facts_of(self.knowledge, self.claims.values[number])
         waiting = self.claim_facts.number(facts)
-        resident = self.claim_facts.number(replace(facts, hold=""))
+        resident = self.claim_facts.number(settled_facts(self.knowledge, facts))
         changed = bool(waiting != self.waiting_of[number] or resident != self.resident_of[number])
         self.waiting_of[number], self.resident_of[number] = waiting, resident
         return changed

@@ -167,7 +167,7 @@ class ShapeSpec:
     `matches`: selectors (rows) that such a pod satisfies, only live ones. `hold`: why no node may take it yet (a claim
     that is missing or unbound), empty otherwise. `images`: normalised names, for ImageLocality, with `containers` the
     number of containers and init containers. `claims`, `devices`: keys of its volume claims and ResourceClaims, in order
-    (`core.storage`, `core.claims_dra`). `asks`: containers that ask for devices; `pinned`: milli-cpu of each container of a
+    (`core.storage`, `core.claims_dra`); of a pod with a node only claims that no second pod may use. `asks`: containers that ask for devices; `pinned`: milli-cpu of each container of a
     Guaranteed pod that asks for whole cpus. `guaranteed` and the like are not here until something reads them."""
 
     requests: tuple[tuple[str, int], ...]

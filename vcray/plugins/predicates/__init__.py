@@ -124,11 +124,11 @@ class Predicates(Plugin[PredicatesArgs]):
         return lambda: _undo_all(undos)
 
     def release(self, view: View, task: int, node: int) -> Callable[[], None]:
-        """An evicted pod no longer uses its claims."""
+        """An evicted pod no longer uses its volume claims; its devices are free only once their claim says so."""
         shape = view.shapes[int(view.snapshot.tasks.shape[task])]
-        parts = ((self.volumes_, shape.spec.claims), (self.devices_, shape.spec.devices))
-        undos = [part.release(shape) for part, claims in parts if part is not None and claims]
-        return lambda: _undo_all(undos)
+        if self.volumes_ is None or not shape.spec.claims:
+            return lambda: None
+        return self.volumes_.release(shape)
 
     def bind_notes(self, view: View, task: int, node: int) -> Mapping[str, str]:
         """None: what was chosen is written to claims and volumes."""

@@ -184,18 +184,6 @@ class Devices:
         self._text[claim.key] = written(claim, self._table.classes, chosen, selector)
         self._count(allocation, 1)
 
-    def release(self, shape: Shape) -> Callable[[], None]:
-        """The pod is being evicted: one user less."""
-        keys = [claim.key for claim in self._claims(shape)]
-        for key in keys:
-            self._users[key] -= 1
-
-        def undo() -> None:
-            for key in keys:
-                self._users[key] += 1
-
-        return undo
-
     def before(self, shape: Shape) -> tuple[tuple[str, str, str], ...]:
         """What must be written to the claims of a placed pod: (claim, uid, its allocation where it had none)."""
         return tuple(

@@ -243,7 +243,7 @@ class Volumes:
         """Volumes that would do for a claim, smallest first; one that has its name on it already is the only one."""
         given = self._volume_of.get(claim.key)
         if given is not None:
-            return tuple(volume for volume in self._storage.volumes.values() if volume.name == given)
+            return (self._storage.volumes[given],) if given in self._storage.volumes else ()
         for volume in self._named(claim.key):
             if volume.claim_uid in ("", claim.uid) and _holds(volume, claim):
                 return (volume,)
