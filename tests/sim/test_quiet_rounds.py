@@ -131,6 +131,6 @@ async def test_a_restart_says_again_only_what_objects_do_not_say(quiet):
     for _ in range(3):
         await world.cycle()
 
-    told, events = writes.take()
+    told, _ = writes.take()
     assert [each for each in told if not each.startswith("POST")] == []
     assert not [each for each in told if "binding" in each]

@@ -47,59 +47,60 @@ class AgentResult:
     peak_rss_mib: float
 
 
+class _Cluster:
+    """Nodes and running pods, with the fast path on them."""
+
+    def __init__(self, nodes: int, running: int) -> None:
+        registry = discover()
+        self.path = AgentPath(
+            policy_from(AGENT_CONF, registry), policy_from('actions: "backfill"', registry), Metrics()
+        )
+        self.merge = Merge()
+        self._shard = CacheShard(0, Keeps(agents=frozenset({AGENT_SCHEDULER_NAME})))
+        self._versions = 0
+        self.see("Node", [_node(f"node-{index:05d}") for index in range(nodes)])
+        places = [f"node-{index % nodes:05d}" for index in range(running)]
+        self.see("Pod", [_pod(f"run-{at}", 0, SCHEDULER_NAME, node) for at, node in enumerate(places)])
+        self.merge.snapshot(0.0, 0)
+
+    def see(self, kind: str, objects: list[JsonObject]) -> None:
+        """Tell of objects as the watch would."""
+        for item in objects:
+            self._versions += 1
+            metadata = item["metadata"]
+            assert isinstance(metadata, dict)
+            metadata["resourceVersion"] = str(self._versions)
+        delta = self._shard.apply([Event("MODIFIED", kind, item) for item in objects])
+        self.path.saw(delta)
+        self.merge.apply(delta)
+
+
 def run_agent(nodes: int, running: int, pods: int, shapes: int) -> AgentResult:
     """Measure `pods` pods of `shapes` kinds, one after the other, with `running` pods there. ValueError for a size below 1."""
     if min(nodes, pods, shapes) < 1 or running < 0:
         raise ValueError("nodes, pods and shapes must be at least 1, running at least 0")
-    registry = discover()
-    path = AgentPath(
-        policy_from(AGENT_CONF, registry), policy_from('actions: "backfill"', registry), Metrics()
-    )
-    shard = CacheShard(0, Keeps(agents=frozenset({AGENT_SCHEDULER_NAME})))
-    merge = Merge()
-    versions = 0
-
-    def see(kind: str, objects: list[JsonObject]) -> None:
-        nonlocal versions
-        for item in objects:
-            versions += 1
-            metadata = item["metadata"]
-            assert isinstance(metadata, dict)
-            metadata["resourceVersion"] = str(versions)
-        delta = shard.apply([Event("MODIFIED", kind, item) for item in objects])
-        path.saw(delta)
-        merge.apply(delta)
-
-    see("Node", [_node(f"node-{index:05d}") for index in range(nodes)])
-    residents = [
-        _pod(f"run-{index}", 0, SCHEDULER_NAME, f"node-{index % nodes:05d}") for index in range(running)
-    ]
-    see("Pod", residents)
-    merge.snapshot(0.0, 0)
-    whole: list[float] = []
-    turns: list[float] = []
-    cpu: list[float] = []
+    cluster = _Cluster(nodes, running)
+    times = np.zeros((3, pods))
     placed = 0
     gc.collect()
     gc.freeze()
-    for index in range(WARM_UP + pods):
-        pod = _pod(f"pod-{index}", index % shapes, AGENT_SCHEDULER_NAME, "")
+    for index in range(-WARM_UP, pods):
+        name, shape = f"pod-{index}", index % shapes
+        pod = _pod(name, shape, AGENT_SCHEDULER_NAME, "")
         started, busy = time.perf_counter(), time.process_time()
-        see("Pod", [pod])
-        decided = time.perf_counter()
-        order = path.turn(merge, float(index))
+        cluster.see("Pod", [pod])
+        taken = time.perf_counter()
+        order = cluster.path.turn(cluster.merge, float(index))
         ended, spent = time.perf_counter(), time.process_time() - busy
         binds = [] if order is None else [bind for commit in order.decisions.commits for bind in commit.binds]
-        if index >= WARM_UP:
-            whole.append((ended - started) * 1000)
-            turns.append((ended - decided) * 1000)
-            cpu.append(spent * 1000)
+        if index >= 0:
+            times[:, index] = ended - started, ended - taken, spent
             placed += len(binds)
-        see("Pod", [_pod(f"pod-{index}", index % shapes, AGENT_SCHEDULER_NAME, bind.node) for bind in binds])
+        cluster.see("Pod", [_pod(name, shape, AGENT_SCHEDULER_NAME, bind.node) for bind in binds])
     gc.unfreeze()
-    p50, p99 = np.percentile(np.array(whole), (50, 99)).tolist()
-    cpu_p50, cpu_p99 = np.percentile(np.array(cpu), (50, 99)).tolist()
-    turn_p50, turn_p99 = np.percentile(np.array(turns), (50, 99)).tolist()
+    (p50, turn_p50, cpu_p50), (p99, turn_p99, cpu_p99) = np.percentile(
+        times * 1000, (50, 99), axis=1
+    ).tolist()
     return AgentResult(
         nodes=nodes,
         running=running,
