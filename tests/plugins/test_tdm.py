@@ -311,3 +311,10 @@ def test_it_keeps_the_laws_of_row_hooks(number: int) -> None:
     worlds = (random_world(number), two_pods())
     for snapshot in (replace(world.snapshot, now=at(number * 4)) for world in worlds):
         assert check_plugin(Tdm, TdmArgs.model_validate(ZONES), snapshot) == []
+
+
+def test_hours_go_by_the_schedulers_local_time() -> None:
+    world = two_pods()
+    east = Timing(utc_offset=2 * 3600)
+    assert opened(seen(world, at(8), east)).active_ == {"rz1": True}
+    assert opened(seen(world, at(20), east)).active_ == {"rz1": False}
