@@ -234,7 +234,8 @@ async def _coordinator(place: Place, part: str) -> None:
     measures = NodeMetrics(place.transport, lambda: place.runtime.handle(part), place.time, place.metrics)
     measures.follow(place.facts.scheduler_conf)
     await place.runtime.spawn(part, make, MAILBOX)
-    place.runtime.background("node metrics", measures.run)
+    if not manual:  # a scenario tells loads itself
+        place.runtime.background("node metrics", measures.run)
 
 
 def _agent(place: Place, registry: Registry) -> tuple[AgentPath, Handle] | None:
