@@ -185,6 +185,23 @@ def test_a_setting_that_cannot_be_used_is_told_by_its_flag(arguments, name, run)
     assert one_sentence(err, "VC0502") == f"VC0502 {name}"
 
 
+def test_the_command_line_of_volcanos_deployment_is_taken(closed_port, tmp_path):
+    conf = tmp_path / "volcano-scheduler.conf"
+    conf.write_text("actions: allocate\n")
+    usual = (
+        "--logtostderr --enable-healthz=true --enable-metrics=true --leader-elect=false --kube-api-qps=2000"
+    )
+    usual += " --kube-api-burst=2000 --schedule-period=1s --node-worker-threads=20 --priority-class=true -v=3"
+    usual += " --scheduler-name=volcano --scheduler-name other --healthz-address 127.0.0.1:0 --listen_address=127.0.0.1:0"
+    where = ["--kubeconfig", write_kubeconfig(tmp_path, closed_port), f"--scheduler-conf={conf}"]
+
+    code, out, err = run_apart("vcray", "run", *usual.split(), *where)
+
+    assert (code, out) == (3, "")
+    assert "flag without effect flag=--node-worker-threads" in err
+    assert f"http://127.0.0.1:{closed_port}: cannot connect to the API server" in err.splitlines()[-1]
+
+
 def test_a_setting_from_the_environment_is_told_by_its_variable(run, monkeypatch):
     monkeypatch.setenv("VCRAY_STRICT", "maybe")
 

@@ -86,7 +86,12 @@ def _kind(annotation: object) -> str:
     return known.get(annotation, "FILE" if annotation == Path | None else "TEXT")
 
 
-@click.command("run")
+def _dashed(name: str) -> str:
+    """Kubernetes' programs take flags with `_` as well."""
+    return name.replace("_", "-")
+
+
+@click.command("run", context_settings={"token_normalize_func": _dashed})
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),
@@ -148,7 +153,7 @@ def _volcano(flags: Mapping[str, object]) -> dict[str, Sequence[str]]:
     for each in FLAGS:
         texts = flags.get(f"volcano_{each.name.replace('-', '_')}")
         if isinstance(texts, tuple) and texts:
-            found[each.name] = tuple(map(str, texts))
+            found[each.name] = tuple(str(text).removeprefix("=") for text in texts)  # Go takes `-v=3` too
     return found
 
 
