@@ -96,9 +96,10 @@ class Allocate(Action):
 def _flat_turn(session: Session, turn: Turn) -> bool:
     """Place, then commit, keep or undo; True when the job has tasks left and may come again."""
     job = turn.job
+    if turn.known_to_fail():
+        return False
     mark = session.ledger.checkpoint()
-    ready = not turn.known_to_fail() and turn.place(mark)
-    if ready or session.chains.job_ready(session.view, job):
+    if turn.place(mark) or session.chains.job_ready(session.view, job):
         session.ledger.commit(job, session.ledger.allocated_since(mark))
         return turn.worksheet.left(turn.unit) > 0
     if not session.chains.job_pipelined(session.view, job):

@@ -221,6 +221,10 @@ class Worksheet:
         first = self.next[job]
         return self.tasks[first : min(self.run_end[first], first + limit)]
 
+    def first(self, job: int) -> int:
+        """The next task."""
+        return self.tasks[self.next[job]]
+
     def run_left(self, job: int) -> int:
         """How many equal tasks come next."""
         first = self.next[job]

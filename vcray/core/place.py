@@ -173,6 +173,11 @@ class Placer:
             known = self._texts[key] = (version, text)
         return known[1]
 
+    @property
+    def refuses(self) -> bool:
+        """Has any longer run of pods been refused in this session?"""
+        return bool(self._refusals)
+
     def refusal(self, job: int, shape: Shape) -> Refusal | None:
         """What is known, in the present state, of a longer run of this class that did not fit."""
         if not self._refusals:

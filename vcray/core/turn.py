@@ -74,10 +74,12 @@ class Turn:
 
         Only for a gang of one shape whose promises could not be kept either, and without a scope."""
         session, sheet, job, chains = self.session, self.worksheet, self.job, self.session.chains
+        if self.scope is not None or not session.placer.refuses:
+            return False
         table = self.view.snapshot.tasks
-        first = sheet.run(self.unit, 1)[0]
+        first = sheet.first(self.unit)
         shape, role = self.view.shapes[int(table.shape[first])], int(table.role[first])
-        refusal = session.placer.refusal(job, shape) if self.scope is None else None
+        refusal = session.placer.refusal(job, shape)
         if refusal is None or not sheet.is_one_run(self.unit) or table.nominated[first] != MISSING:
             return False
         if role in session.record.roles_failed(self.unit):
