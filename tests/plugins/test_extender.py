@@ -472,3 +472,8 @@ def test_arguments_that_do_not_hold_are_told(program: Program) -> None:
         "here.extender.predicateVerb",
     ]
     assert ExtenderArgs.model_validate({"extender.urlPrefix": "http://x/"}).url("a") == "http://x/a"
+
+
+async def test_it_can_be_asked_from_a_thread_that_runs_a_loop(program: Program) -> None:
+    program.answers["x"] = {"a": 1}
+    assert HttpRemote().post([Call(program.url + "x", b"{}", 5.0)]) == [b'{"a": 1}']

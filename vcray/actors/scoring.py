@@ -51,9 +51,7 @@ class Decider:
     ) -> Decisions:
         """One round; `conf` is the text of the policy."""
         if self._pools is None or len(snapshot.nodes) < self._fan_out_nodes:
-            if policy.calls_out:  # which waits for answers from outside
-                return await asyncio.to_thread(decide, snapshot, policy, carry, self._scorers, meter=meter)
-            return decide(snapshot, policy, carry, self._scorers, meter=meter)
+            return await self._alone(snapshot, policy, carry, meter)
         self._fanned_out()
         pools = Pools(self._pools, conf, self._owners)
         try:
@@ -62,7 +60,15 @@ class Decider:
             return await asyncio.to_thread(decide, snapshot, policy, carry, pools=pools, meter=meter)
         except ScorersLost as lost:
             log.warning("scored without the pools", why=str(lost))
-            return decide(snapshot, policy, carry, self._scorers, meter=meter)
+            return await self._alone(snapshot, policy, carry, meter)
+
+    async def _alone(
+        self, snapshot: Snapshot, policy: Policy, carry: Carry, meter: Meter | None
+    ) -> Decisions:
+        """Without pools; in a thread where answers from outside are waited for."""
+        if policy.calls_out:
+            return await asyncio.to_thread(decide, snapshot, policy, carry, self._scorers, meter=meter)
+        return decide(snapshot, policy, carry, self._scorers, meter=meter)
 
 
 class Owners:

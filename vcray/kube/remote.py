@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import aiohttp
@@ -21,8 +22,13 @@ class HttpRemote:
     """POSTs JSON. A status other than 200, no answer in time, or one that is too large is an error."""
 
     def post(self, calls: Sequence[Call]) -> list[bytes | RemoteError]:
-        """Blocks; not for a thread that runs an event loop."""
-        return asyncio.run(_post_all(calls))
+        """Blocks. In a thread that runs an event loop another thread does the work, and the loop stands still meanwhile."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(_post_all(calls))
+        with ThreadPoolExecutor(1) as aside:
+            return aside.submit(asyncio.run, _post_all(calls)).result()
 
 
 async def _post_all(calls: Sequence[Call]) -> list[bytes | RemoteError]:
