@@ -163,6 +163,25 @@ def reclaim(nodes: int, pods: int, only_json: bool) -> None:
     _show(lambda: run_crowded("reclaim", nodes, pods), "bench reclaim", only_json)
 
 
+@command.command("mixed")
+@click.option("--nodes", type=click.IntRange(1), default=500, show_default=True, help="Nodes.")
+@click.option("--rounds", type=click.IntRange(6), default=30, show_default=True, help="Rounds.")
+@click.option("--arrivals", type=click.IntRange(1), default=110, show_default=True, help="New jobs a round.")
+@click.option("--json", "only_json", is_flag=True, help="Print the JSON line only.")
+def mixed(nodes: int, rounds: int, arrivals: int, only_json: bool) -> None:
+    """Measure a busy cluster over many rounds: jobs of every size come, wait, run, are preempted, reclaimed, and end.
+
+    Milliseconds of processor time a round for each of its parts. The last line is one JSON object.
+
+    \b
+    Example:
+      vcray bench mixed --nodes 1000 --rounds 40 --arrivals 220
+    """
+    from vcray.bench.mixed import run_mixed
+
+    _show(lambda: run_mixed(nodes, rounds, arrivals), "bench mixed", only_json)
+
+
 @command.command("cluster")
 @click.option("--nodes", type=click.IntRange(1), default=1000, show_default=True, help="Simulated nodes.")
 @click.option("--pods", type=click.IntRange(1), default=5000, show_default=True, help="Pods to run.")
