@@ -106,6 +106,31 @@ def test_what_must_be_near_is_near(seed: int, policy: Policy) -> None:
             assert tree.tier[tree.covering([view.node[t] for t in placed])] <= limit
 
 
+@pytest.mark.parametrize("seed", range(60, 120))
+def test_a_job_starts_with_enough_whole_sub_groups_or_not_at_all(seed: int, policy: Policy) -> None:
+    world = near_snapshot(seed)
+    session = open_session(world, policy)
+    for action in policy.actions:
+        action.run(session)
+    view, table = session.view, world.tasks
+    counts_as_ready = (Status.BINDING, Status.BOUND, Status.RUNNING, Status.SUCCEEDED)
+
+    def ready(task: int) -> bool:
+        waits = view.status[task] == Status.PENDING and view.shapes[table.shape[task]].best_effort
+        return waits or view.status[task] in counts_as_ready
+
+    for committed in session.ledger.commits:
+        job = committed.job
+        tasks = view.tasks_of_job[job].tolist()
+        assert sum(map(ready, tasks)) >= int(world.jobs.min_available[job])
+        for policy_ in world.jobs.subgroups[job]:
+            groups: dict[object, list[int]] = {}
+            for task in tasks:
+                groups.setdefault(world.label_sets[table.labels[task]], []).append(task)
+            whole = [group for group in groups.values() if sum(map(ready, group)) >= policy_.size]
+            assert len(whole) >= policy_.least
+
+
 def fitting(world: Snapshot, nodes: list[str], cpu: int) -> int:
     table = world.nodes
     rows = [table.names.index(name) for name in nodes]
@@ -200,9 +225,12 @@ def test_an_equal_gang_fails_alike_without_a_search(policy: Policy, monkeypatch:
     world = snapshot([Node("n1", 4), Node("n2", 3)], jobs, details=Details(hypernodes=tree))
     searches: list[int] = []
     original = nearturn.NearTurn._search
-    monkeypatch.setattr(
-        nearturn.NearTurn, "_search", lambda turn: searches.append(turn.job) or original(turn)
-    )
+
+    def counted(turn: nearturn.NearTurn) -> object:
+        searches.append(turn.job)
+        return original(turn)
+
+    monkeypatch.setattr(nearturn.NearTurn, "_search", counted)
     quick = decide(world, policy)
     assert len(searches) == 1
     monkeypatch.setattr(nearturn, "signature", lambda *_: None)
