@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
+import pytest
 
 from tests.core.stubs import Gang
 from tests.core.world import Job, Node, Pod, equal_pods, snapshot
@@ -121,3 +122,30 @@ def test_a_refused_node_is_tried_again_once_something_was_freed() -> None:
     session.ledger.evict(0)
     assert session.placer.place(1, shape, [2]) == 1
     assert session.view.status[2] == Status.PIPELINED
+
+
+class Gate(Slots):
+    """A second plugin that refuses nodes called shut."""
+
+    def reserve(self, view: View, task: int, node: int, promised: bool) -> Callable[[], None] | str:
+        if view.snapshot.nodes.names[node].startswith("shut"):
+            return "node(s) were shut"
+        return super().reserve(view, task, node, promised)
+
+
+def test_a_refusal_of_one_plugin_undoes_what_others_reserved_and_is_told() -> None:
+    given = snapshot([Node("shut", gpu=8), Node("n1", gpu=0)], [Job("j", [Pod("p", gpu=1)])])
+    session = open_session(given, policy_of([Allocate({})], [[(Gang, {}), (Slots, {}), (Gate, {})]]))
+    shape = session.view.shapes[0]
+    assert session.placer.place(0, shape, [0]) == 0
+    slots = next(each for tier in session.chains.plugins for each, _ in tier if type(each) is Slots)
+    assert slots.future_.tolist() == slots.now_.tolist() == [0, 0]
+    assert session.placer.explain(0, shape) == (
+        "0/2 nodes are unavailable: 1 Insufficient nvidia.com/gpu, 1 node(s) were shut."
+    )
+
+
+def test_tasks_of_a_shape_that_reserves_come_one_at_a_time() -> None:
+    session = open_session(snapshot([Node("n1", gpu=8)], [Job("j", equal_pods("p", 2, gpu=1))]), POLICY)
+    with pytest.raises(ValueError, match="one at a time"):
+        session.ledger.place(0, session.view.shapes[0], [0, 1], [0, 0])

@@ -48,7 +48,9 @@ class DeviceShare(Plugin[DeviceShareArgs]):
                 holders.setdefault(holder.node, []).append((holder, owner))
             made = families(self.args, self._config(view.snapshot))
             self.tables_ = [Table(family, view, holders) for family in made]
-        self.grouped_ = any(uses_groups(shape.spec) for shape in view.shapes) if self.tables_ else False
+        tasks = view.snapshot.tasks
+        apart = [shape.row for shape in view.shapes if self.tables_ and uses_groups(shape.spec)]
+        self.grouped_ = frozenset(tasks.job[np.isin(tasks.shape, apart)].tolist() if apart else ())
 
     def _config(self, snapshot: Snapshot) -> DeviceConfig:
         table = snapshot.details.cards or NO_CARDS
@@ -70,7 +72,7 @@ class DeviceShare(Plugin[DeviceShareArgs]):
 
     def class_key(self, view: View, job: int) -> object:
         """Pods that keep away from others of their PodGroup are placed apart from those of other PodGroups."""
-        return view.snapshot.jobs.names[job] if self.grouped_ else None
+        return view.snapshot.jobs.names[job] if job in self.grouped_ else None
 
     # ---- nodes ----
 
