@@ -171,3 +171,23 @@ def test_without_a_meter_a_decision_is_the_same(rounds):
     snapshot = rounds.cache.snapshot(5.0)
 
     assert decide(snapshot, rounds.policy) == decide(snapshot, rounds.policy, meter=Meter(lambda: 1.0))
+
+
+def test_4096_jobs_that_cannot_run_and_go_leave_no_series(rounds):
+    """volcano-sh/volcano#4705 with its own number."""
+    objects = [
+        item
+        for index in range(4096)
+        for item in (podgroup(f"lost-{index}"), pod(f"lost-{index}-0", cpu=9, group=f"lost-{index}"))
+    ]
+    rounds.see(*objects)
+    rounds.run()
+    assert rounds.value("unschedule_job_count") == 4096
+    assert rounds.value("unschedule_task_count", job_id="lost-4095") == 1
+
+    rounds.see(*objects, kind="DELETED")
+    for _ in range(5):
+        rounds.run()
+
+    assert "lost-" not in rounds.metrics.expose().decode()
+    assert rounds.value("unschedule_job_count") == 0
