@@ -71,6 +71,10 @@ def test_a_pod_is_placed_without_group_and_queue_and_only_once():
 
     assert bench.turn() == {"default/a": "n1"}
     assert bench.turn() == {}
+    told = bench.path._metrics.registry.get_sample_value
+    assert told("volcano_task_scheduling_latency_milliseconds_count", {"stage": "Assumed"}) == 1
+    assert told("volcano_worker_scheduling_cycle_duration_milliseconds_count") == 1
+    assert told("volcano_update_snapshot_duration_milliseconds_count") == 1
 
 
 def test_higher_priority_goes_first_then_who_came_first():

@@ -156,6 +156,8 @@ class AgentPath:
             return None
         ages = dict(zip(snapshot.tasks.uids, snapshot.tasks.created.tolist(), strict=True))
         uids = [bind.uid for commit in kept.commits for bind in commit.binds]
+        for uid in uids:
+            self._metrics.task_latency.labels("Assumed").observe(max(0.0, now - ages[uid]) * 1000)
         return Execute(kept, (), {uid: ages[uid] for uid in uids})
 
     def learn(self, outcomes: Iterable[Outcome], now: float) -> list[str]:
