@@ -57,7 +57,10 @@ class Registry:
         found = self.groups.get(group, {}).get(name)
         if found is None:
             code, kind = ("VC0107", "plugin") if group == PLUGINS else ("VC0105", "action")
-            raise ConfigError(Problem(code, "", unknown_name(kind, name, self.names(group))))
+            what = unknown_name(kind, name, self.names(group))
+            if self.folder is not None and (self.folder / f"{name}.so").exists():
+                what = f"{name}.so is a plugin for Volcano, compiled from Go; write it in Python as {name}.py"
+            raise ConfigError(Problem(code, "", what))
         if found.path is not None:
             return _named(class_of(userfiles.load(found.path), group, str(found.path)), name)
         module = importlib.import_module(found.module)

@@ -141,6 +141,15 @@ def test_a_file_cannot_take_a_built_in_name(tmp_path: Path) -> None:
     )
 
 
+def test_a_plugin_compiled_from_go_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "magic.so").write_bytes(b"ELF")
+
+    with pytest.raises(
+        ConfigError, match=r"VC0107 magic.so is a plugin for Volcano, compiled from Go; write it in"
+    ):
+        discover([], tmp_path).load(PLUGINS, "magic")
+
+
 def test_two_files_of_one_name_are_told(tmp_path: Path) -> None:
     plugin(tmp_path, "", "a_b.py")
     plugin(tmp_path, "", "a-b.py")
