@@ -73,10 +73,21 @@ def test_a_queue_above_is_held_to_its_quota_too() -> None:
     assert bound(tree, four())[0] == 4
 
 
+def in_use(name: str, pod_name: str) -> JsonObject:
+    """A claim that a pod uses."""
+    made = resource_claim(name)
+    made["status"] = {
+        "reservedFor": [
+            {"resource": "pods", "name": pod_name, "uid": user(pod_name, "", "")["metadata"]["uid"]}
+        ]
+    }  # type: ignore[index, call-overload]
+    return made
+
+
 def test_what_runs_counts() -> None:
     old = [
         podgroup("old", 1, queue="q", phase="Running"),
-        resource_claim("o"),
+        in_use("o", "old-0"),
         user("old-0", "old", "o", "n1"),
     ]
     assert bound(queue("q", capability={GPU: 2}), old, four())[0] == 1
@@ -137,6 +148,27 @@ def test_undone_placements_give_their_claims_back() -> None:
     assert plugin.queue_allows(world.view, row, world.shape("g-1"), 1) == 0
     undo()
     assert plugin.queue_allows(world.view, row, world.shape("g-1"), 1) == 1
+
+
+def test_an_evicted_pod_gives_its_claim_back_until_that_is_undone() -> None:
+    world = World(
+        node("n1", cpu=64),
+        device_class(),
+        EIGHT,
+        queue("q", capability={GPU: 1}),
+        podgroup("old", 1, queue="q", phase="Running"),
+        in_use("o", "old-0"),
+        user("old-0", "old", "o", "n1"),
+        four(),
+    )
+    plugin, row = world.plugin(Capacity), world.queue("q")
+    mark = world.ledger.checkpoint()
+    allowed = [plugin.queue_allows(world.view, row, world.shape("g-0"), 1)]
+    world.ledger.evict(world.task("old-0"))
+    allowed.append(plugin.queue_allows(world.view, row, world.shape("g-0"), 1))
+    world.ledger.rollback(mark)
+    allowed.append(plugin.queue_allows(world.view, row, world.shape("g-0"), 1))
+    assert allowed == [0, 1, 0]
 
 
 @pytest.mark.parametrize("kind", ["deserved", "guarantee"])

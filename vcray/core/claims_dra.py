@@ -160,6 +160,8 @@ class DeviceTable:
     classes: Mapping[str, DeviceClass] = field(default_factory=dict)
     slices: tuple[Slice, ...] = ()
     promised: Mapping[str, Allocation] = field(default_factory=dict)
+    using: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """UIDs of pods by claim whose use was decided and that the claim's status does not show yet."""
 
 
 NO_DEVICES: Final = DeviceTable()

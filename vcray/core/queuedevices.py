@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
-
 from vcray.core.claims_dra import Amounts, DeviceTable, Request, demand
 from vcray.core.tables import ALLOCATED_STATUS, MISSING
 from vcray.core.view import View
@@ -35,6 +33,35 @@ class HeldDevices:
         self._known: dict[tuple[Request, ...], Amounts] = {}
         self._users: dict[int, dict[str, int]] = {}
         self._sums: dict[int, dict[str, int]] = {}
+        self._residents: list[tuple[int, int, tuple[str, ...]]] = []
+        self._gone: set[int] = set()
+
+    def settle(self, view: View) -> None:
+        """Count the pods that hold nodes now. Shapes of those that did as the session opened name no claims: claims name them."""
+        claims_of: dict[str, list[str]] = {}
+        for key, claim in self._table.claims.items():
+            for uid in {*claim.users, *self._table.using.get(key, ())}:
+                claims_of.setdefault(uid, []).append(key)
+        tasks, jobs = view.snapshot.tasks, view.snapshot.jobs
+        of_shape = [shape.spec.devices for shape in view.shapes]
+        if not claims_of and not any(of_shape):
+            return
+        columns = (tasks.uids, tasks.shape.tolist(), view.status.tolist())
+        for row, (uid, shape, status) in enumerate(zip(*columns, strict=True)):
+            claims = {*claims_of.get(uid, ()), *of_shape[shape]}
+            if claims and status in ALLOCATED_STATUS:
+                queue = int(jobs.queue[tasks.job[row]])
+                if queue != MISSING:
+                    self._residents.append((row, queue, tuple(sorted(claims))))
+                    self.charge(queue, claims, 1)
+
+    def follow(self, view: View) -> None:
+        """Pods that were there and were evicted in this session use their claims no more, until that is undone."""
+        for row, queue, claims in self._residents:
+            gone = view.status[row] not in ALLOCATED_STATUS
+            if gone != (row in self._gone):
+                self.charge(queue, claims, -1 if gone else 1)
+                (self._gone.add if gone else self._gone.discard)(row)
 
     def charge(self, queue: int, claims: Iterable[str], sign: int) -> None:
         """A pod of the queue starts (1) or ends (-1) to use claims."""
@@ -83,15 +110,7 @@ def held_devices(view: View, paths: Sequence[Sequence[int]]) -> HeldDevices | No
     if table is None:
         return None
     held = HeldDevices(table, paths)
-    tasks = view.snapshot.tasks
-    with_devices = np.array([bool(shape.spec.devices) for shape in view.shapes], dtype=bool)
-    if not with_devices.any():
-        return held
-    rows = np.flatnonzero(np.isin(view.status, ALLOCATED_STATUS) & with_devices[tasks.shape])
-    queues = view.snapshot.jobs.queue[tasks.job[rows]]
-    for shape, queue in zip(tasks.shape[rows].tolist(), queues.tolist(), strict=True):
-        if queue != MISSING:
-            held.charge(queue, view.shapes[shape].spec.devices, 1)
+    held.settle(view)
     return held
 
 

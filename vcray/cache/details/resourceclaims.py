@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
@@ -219,17 +221,24 @@ def read_allocation(value: JsonObject) -> Allocation:
 def build(state: State) -> DeviceTable | None:
     """The table; None where there is no claim."""
     promised: dict[str, Allocation] = {}
+    using: dict[str, tuple[str, ...]] = {}
     claims = state.knowledge.details.get("ResourceClaim", {})
-    for _, before in state.promises:
+    for pod, before in state.promises:
         for key, uid, allocation in before.devices:
             row = claims.get(key)
+            if isinstance(row, ResourceClaim) and row.uid == uid and pod not in row.users:
+                using[key] = (*using.get(key, ()), pod)
             shown = not isinstance(row, ResourceClaim) or row.uid != uid or row.allocation is not None
             if allocation and not shown:
                 promised[key] = read_allocation(msgspec.json.decode(allocation, type=dict[str, object]))
-    return table(state.knowledge, promised)
+    return table(state.knowledge, promised, using)
 
 
-def table(knowledge: Knowledge, promised: dict[str, Allocation]) -> DeviceTable | None:
+def table(
+    knowledge: Knowledge,
+    promised: dict[str, Allocation],
+    using: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+) -> DeviceTable | None:
     """The table of what is known, with what was given away; all in name order."""
     claims = _rows(knowledge, "ResourceClaim", ResourceClaim)
     if not claims:
@@ -240,6 +249,7 @@ def table(knowledge: Knowledge, promised: dict[str, Allocation]) -> DeviceTable 
         classes=dict(sorted(_rows(knowledge, "DeviceClass", DeviceClass).items())),
         slices=tuple(sorted(slices, key=lambda item: (item.driver, item.pool, item.name))),
         promised=dict(sorted(promised.items())),
+        using={key: tuple(sorted(pods)) for key, pods in sorted(using.items())},
     )
 
 

@@ -108,7 +108,7 @@ class Capacity(Plugin[CapacityArgs]):
         """How many keep the queue, and all above it, within what they may hold of the resources requested."""
         if not self.takes_[queue]:
             return 0
-        if self.devices_ is not None and shape.spec.devices and not self.devices_.allows(queue, shape):
+        if self.devices_ is not None and shape.spec.devices and not self.devices_.allows(view, queue, shape):
             return 0
         kept = None if view.gates is None else view.gates.reserved(queue, shape)
         for held, real in self.levels_[queue]:

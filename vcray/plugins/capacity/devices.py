@@ -44,8 +44,9 @@ class DeviceQuotas:
             if queues.capability_named[row, queue] and is_device_key(name)
         }
 
-    def allows(self, queue: int, shape: Shape) -> bool:
+    def allows(self, view: View, queue: int, shape: Shape) -> bool:
         """May a pod of the shape, and any number that share its claims, use its claims in the queue?"""
+        self.held.follow(view)
         return not any(
             self._over(at, self.held.more(at, shape.spec.devices), {}) for at in self._paths[queue]
         )
