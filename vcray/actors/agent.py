@@ -22,7 +22,7 @@ from vcray.cache.merge import Merge
 from vcray.config.scheduler import PluginConfig
 from vcray.core.arrays import Int
 from vcray.core.carry import Carry
-from vcray.core.decisions import Decisions, Waiting
+from vcray.core.decisions import Commit, Decisions, Waiting
 from vcray.core.plugin import Args, Plugin
 from vcray.core.policy import Policy, Recipe
 from vcray.core.session import decide
@@ -164,7 +164,7 @@ class AgentPath:
         """What became of bindings; uids whose placements came to nothing."""
         failed = []
         for outcome in outcomes:
-            if outcome.result != "bound":
+            if outcome.result not in ("bound", "waiting"):
                 failed.append(outcome.uid)
                 if outcome.result == "refused":
                     self.backlog.refused(outcome.task, now)
@@ -172,9 +172,12 @@ class AgentPath:
         return failed
 
     def _reworded(self, snapshot: Snapshot, decided: Decisions) -> Decisions:
-        """Bindings and complaints alone, in kube-scheduler's words: there is no PodGroup and no queue to tell of."""
+        """Bindings, each by itself, and complaints in kube-scheduler's words: there is no PodGroup and no queue to tell of."""
         waiting = tuple(replace(each, message=_kube_words(each)) for each in decided.waiting)
-        return Decisions(snapshot.generation, commits=decided.commits, waiting=waiting)
+        commits = tuple(
+            Commit(commit.job, (bind,), False) for commit in decided.commits for bind in commit.binds
+        )
+        return Decisions(snapshot.generation, commits=commits, waiting=waiting)
 
     def _remember(self, snapshot: Snapshot, decisions: Decisions, now: float) -> None:
         self.backlog.done(bind.task for commit in decisions.commits for bind in commit.binds)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine
 from vcray.actors.agent import AgentPath
 from vcray.actors.messages import Execute, Executed
 from vcray.actors.runtime import Handle, Time
+from vcray.actors.unready import Unready
 from vcray.cache.merge import Merge
 from vcray.core.decisions import Commit
 from vcray.log import get_logger
@@ -45,6 +46,7 @@ class AgentTurns:
         self._freed = freed
         self._dirty = asyncio.Event()
         self._look_at: float | None = None
+        self._unready = Unready()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
@@ -69,6 +71,8 @@ class AgentTurns:
 
     async def one(self) -> tuple[Commit, ...]:
         """One turn with its writes; its bindings. For rounds on demand."""
+        for waiting in self._unready.orders(self._merge.generation, self._time.now(), all_of_them=True):
+            await self._execute(waiting)
         order = await self._turn()
         if order is None:
             return ()
@@ -82,6 +86,8 @@ class AgentTurns:
             if self._held():
                 continue
             try:
+                for waiting in self._unready.orders(self._merge.generation, self._time.now()):
+                    self._in_background(self._execute(waiting), "agent's pods that wait for volumes")
                 order = await self._turn()
             except Exception:  # the fence: a fault in one turn must not end the fast path
                 log.exception("turn of the agent failed")
@@ -97,11 +103,13 @@ class AgentTurns:
     async def _turn(self) -> Execute | None:
         async with self._deciding:
             order = self.path.turn(self._merge, self._time.now())
-        due = self.path.backlog.due()
-        if due is not None and (self._look_at is None or due < self._look_at):
-            self._look_at = due
-            self._in_background(self._look_again(due), "look at the agent again")
+        self._look_again_by(self.path.backlog.due())
         return order
+
+    def _look_again_by(self, moment: float | None) -> None:
+        if moment is not None and (self._look_at is None or moment < self._look_at):
+            self._look_at = moment
+            self._in_background(self._look_again(moment), "look at the agent again")
 
     async def _look_again(self, moment: float) -> None:
         await self._time.sleep(max(0.0, moment - self._time.now()))
@@ -113,6 +121,8 @@ class AgentTurns:
         answer = await self._binder.ask(order)
         if isinstance(answer, Executed):
             async with self._deciding:
+                self._unready.note(order, answer.outcomes, self._time.now())
+                self._look_again_by(self._unready.due)
                 failed = self.path.learn(answer.outcomes, self._time.now())
                 if failed:
                     self._merge.forget(failed)
