@@ -83,6 +83,21 @@ def test_a_promise_stays_while_the_binding_may_take_its_time() -> None:
     assert cluster.promised() == {}
 
 
+def test_promises_are_not_kept_once_objects_tell_or_the_pod_is_gone() -> None:
+    cluster = Cluster(resource_claim("c"))
+    cluster.decide(VOLUMES)
+    cluster.see(volume("disk", storage_class="local", claim="a"))
+    cluster.snapshot()
+    assert len(cluster.merge._state.promises) == 0
+    cluster = Cluster(resource_claim("c"))
+    cluster.decide(Preparation(devices=(("default/c", "uid-resourceclaim-default-c", ""),)))
+    cluster.snapshot()
+    assert len(cluster.merge._state.promises) == 1
+    gone = pod("p", group="g", claims=["a"], version=9)
+    cluster.merge.apply(cluster.shard.apply([Event("DELETED", "Pod", gone)]))
+    assert len(cluster.merge._state.promises) == 0
+
+
 def test_a_claim_that_was_made_again_is_promised_nothing() -> None:
     cluster = Cluster()
     cluster.decide(Preparation(volumes=(("default/a", "of-an-earlier-claim", "disk"),)))

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 from vcray.api import names
 from vcray.cache.amounts import Amounts
 from vcray.cache.delta import NamespacedClaims
+from vcray.core.claims_dra import ResourceClaim
+from vcray.core.decisions import Preparation
 from vcray.core.storage import ONE_POD, ClaimRow, Driver, Drivers, Volume
 
 if TYPE_CHECKING:
@@ -115,6 +117,28 @@ def node_volumes(knowledge: Knowledge, node: str) -> Amounts:
     )
 
 
+def owed_volume(knowledge: Knowledge, claim: str, uid: str, volume: str) -> bool:
+    """Was the volume given to the claim, and does neither of them say so yet?"""
+    row, found = knowledge.claims.get(claim), knowledge.details.get(VOLUME, {}).get(volume)
+    return (
+        row is not None
+        and row.uid == uid
+        and not row.volume
+        and isinstance(found, Volume)
+        and not found.claim
+    )
+
+
+def owed(knowledge: Knowledge, pod: str, before: Preparation) -> bool:
+    """Is there anything decided for a pod (its UID) that claims and volumes do not show yet?"""
+    rows = knowledge.details.get(RESOURCE_CLAIM, {})
+    for key, uid, _ in before.devices:
+        row = rows.get(key)
+        if isinstance(row, ResourceClaim) and row.uid == uid and pod not in row.users:
+            return True
+    return any(owed_volume(knowledge, *each) for each in before.volumes)
+
+
 def volume_hold(knowledge: Knowledge, namespace: str, claims: Iterable[tuple[str, bool]]) -> str:
     """Why a pod with these volume claims cannot get a node yet; empty when the rest is a matter of nodes.
 
@@ -146,6 +170,6 @@ def device_hold(knowledge: Knowledge, namespace: str, devices: Iterable[str]) ->
         row = rows.get(f"{namespace}/{name}")
         if row is None:
             return f'resourceclaim.resource.k8s.io "{name}" not found'
-        if getattr(row, "deleting", False):
+        if isinstance(row, ResourceClaim) and row.deleting:
             return f'resourceclaim "{name}" is being deleted'
     return ""

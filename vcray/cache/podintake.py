@@ -57,6 +57,9 @@ class PodIntake:
     def _remove(self, key: str) -> None:
         self._assumptions.drop(key)
         self._departures.drop(key)
+        found = self._state.find(key) if len(self._state.promises) else None
+        if found is not None and self._state.promises.drop(found[0].uids[found[1]]):
+            self._state.frozen.details.changed(PROMISES)
         self._state.remove_pod(key)
 
     def _drop_missing(self, delta: Delta) -> None:

@@ -21,6 +21,9 @@ class Promises:
     def __init__(self) -> None:
         self._by_uid: dict[str, Preparation] = {}
 
+    def __len__(self) -> int:
+        return len(self._by_uid)
+
     def __iter__(self) -> Iterator[tuple[str, Preparation]]:
         return iter(self._by_uid.items())
 
@@ -33,6 +36,6 @@ class Promises:
         """A placement came to nothing; was there anything?"""
         return self._by_uid.pop(uid, None) is not None
 
-    def keep(self, still: Callable[[Preparation], bool]) -> None:
-        """Leave out those of which the objects tell all by now."""
-        self._by_uid = {uid: before for uid, before in self._by_uid.items() if still(before)}
+    def keep(self, owed: Callable[[str, Preparation], bool]) -> None:
+        """Leave out those of which the objects tell all by now (pod UID, preparation)."""
+        self._by_uid = {uid: before for uid, before in self._by_uid.items() if owed(uid, before)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -12,6 +13,7 @@ from vcray.api.jsonview import dig, dig_int, dig_list, dig_object, dig_objects, 
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.quantity import thousandths
 from vcray.api.wire_pod import NodeSelector
+from vcray.cache.claims import owed
 from vcray.cache.details.source import Kept, Source
 from vcray.cache.podspec import node_term
 from vcray.cache.promises import PROMISES
@@ -223,6 +225,7 @@ def build(state: State) -> DeviceTable | None:
     promised: dict[str, Allocation] = {}
     using: dict[str, tuple[str, ...]] = {}
     claims = state.knowledge.details.get("ResourceClaim", {})
+    state.promises.keep(partial(owed, state.knowledge))
     for pod, before in state.promises:
         for key, uid, allocation in before.devices:
             row = claims.get(key)

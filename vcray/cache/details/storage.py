@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
@@ -13,6 +14,7 @@ from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.quantity import value
 from vcray.api.wire import Selector
 from vcray.api.wire_pod import NodeSelector
+from vcray.cache.claims import owed, owed_volume
 from vcray.cache.delta import Field
 from vcray.cache.details.source import PODS, Kept, Source
 from vcray.cache.labels import labels_of, requirements_of
@@ -98,8 +100,7 @@ def read_capacity(data: JsonObject) -> Capacity:
 
 def build(state: State) -> Storage | None:
     """The table; None where there is no claim."""
-    volumes = _rows(state.knowledge, "PersistentVolume", Volume)
-    return table(state.knowledge, _promised(state, volumes))
+    return table(state.knowledge, _promised(state))
 
 
 def table(knowledge: Knowledge, promised: dict[str, str]) -> Storage | None:
@@ -141,20 +142,16 @@ def users(state: State) -> dict[str, int] | None:
     return dict(sorted(used.items()))
 
 
-def _promised(state: State, volumes: dict[str, Volume]) -> dict[str, str]:
+def _promised(state: State) -> dict[str, str]:
     """Volumes given away that do not show their claim yet."""
-    claims = state.knowledge.claims
-
-    def open_yet(claim: str, uid: str, volume: str) -> bool:
-        row, found = claims.get(claim), volumes.get(volume)
-        return row is not None and row.uid == uid and not row.volume and found is not None and not found.claim
-
-    promised: dict[str, str] = {}
-    for _, before in state.promises:
-        promised.update(
-            {volume: claim for claim, uid, volume in before.volumes if open_yet(claim, uid, volume)}
-        )
-    return promised
+    knowledge = state.knowledge
+    state.promises.keep(partial(owed, knowledge))
+    return {
+        volume: claim
+        for _, before in state.promises
+        for claim, uid, volume in before.volumes
+        if owed_volume(knowledge, claim, uid, volume)
+    }
 
 
 SOURCE: Final = Source(
