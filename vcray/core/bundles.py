@@ -7,6 +7,7 @@ for each part of its job that is lost.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -38,6 +39,9 @@ class Bundles:
         self.chains = chains
         self.claim = claim
         self._shape_requests = requests(view)
+        self._need = [(row, need) for row, need in enumerate(claim.request.tolist()) if need > 0]
+        self._lost: dict[int, list[int]] = {}
+        self._ending = any(facts.leaving for facts in view.snapshot.pod_facts)
         found = [bundle for job, rows in _by_job(view, tasks) for bundle in self._split(job, rows)]
         found = self._approved(self._sorted(found))
         self.all: list[Bundle] = self._sorted(found)
@@ -52,7 +56,7 @@ class Bundles:
 
     def _split(self, job: int, rows: list[int]) -> list[Bundle]:
         """A job that is below its minimum already gives all it has as safe."""
-        surplus = _Surplus(self.view, self.chains, job)
+        surplus = _Surplus(self.view, job, self._ending)
         if surplus.broken:
             return [Bundle(job, tuple(rows), True)]
         safe = [task for task in rows if surplus.take(task)]
@@ -92,13 +96,11 @@ class Bundles:
 
     def _sorted(self, found: Sequence[Bundle]) -> list[Bundle]:
         names, uids = self.view.snapshot.jobs.names, self.view.snapshot.tasks.uids
-        gain = {id(bundle): self._gain(bundle) for bundle in found}
-        ordered = sorted(
-            found,
-            key=lambda b: (-gain[id(b)], names[b.job], uids[b.tasks[0]], len(b.tasks)),
-        )
-        worth = self._worth(found)
-        return sorted(ordered, key=lambda b: (not b.safe, worth[b.job]))
+        ordered = sorted(found, key=lambda b: (names[b.job], uids[b.tasks[0]], len(b.tasks)))
+        worth, by_queue = self._worth(found), self.claim.kind is ClaimKind.GANG_RECLAIM
+        if not by_queue:  # no two jobs are worth the same
+            return sorted(ordered, key=lambda b: (not b.safe, worth[b.job]))
+        return sorted(ordered, key=lambda b: (not b.safe, worth[b.job], -self._gain(b)))
 
     def _worth(self, found: Sequence[Bundle]) -> dict[int, int]:
         """Jobs -> place, who gives first: by job order from behind; across queues by the order of queues that give."""
@@ -122,24 +124,37 @@ class Bundles:
         """How much of what is needed it frees, for each part of what its job holds that is lost; endless for a safe one."""
         if bundle.safe:
             return float("inf")
-        need = self.claim.request
-        rows = np.flatnonzero(need > 0)
-        shapes = self.view.snapshot.tasks.shape[self.view.tasks_of_job[bundle.job]]
-        lost = self._shape_requests[:, shapes].sum(axis=1)
-        share = float((np.minimum(self.requests(bundle)[rows], need[rows]) / need[rows]).sum())
-        cost = float((lost[rows] / need[rows]).sum())
+        frees = self._sum(bundle.tasks)
+        lost = self._lost.get(bundle.job)
+        if lost is None:
+            lost = self._lost[bundle.job] = self._sum(self.view.tasks_of_job[bundle.job].tolist())
+        share = cost = 0.0
+        for row, need in self._need:
+            share += min(frees[row], need) / need
+            cost += lost[row] / need
         return share / cost if cost > 0 else float("inf")
+
+    def _sum(self, tasks: Sequence[int]) -> list[int]:
+        """Requests of tasks together."""
+        shapes = Counter(self.view.snapshot.tasks.shape[list(tasks)].tolist())
+        total = [0] * len(self.view.space)
+        for shape, count in shapes.items():
+            request = self.view.shapes[shape].req
+            for row in self.view.shapes[shape].nonzero:
+                total[row] += request[row] * count
+        return total
 
 
 class _Surplus:
     """How many pods a job can lose: in all, of each role, of sub-groups."""
 
-    def __init__(self, view: View, chains: Chains, job: int) -> None:
+    def __init__(self, view: View, job: int, ending: bool) -> None:
         self.view = view
         jobs = view.snapshot.jobs
-        ready = sum(int(view.jobs.count[status, job]) for status in READY_STATUS)
+        count = view.jobs.count[:, job].tolist()
+        ready = sum([count[status] for status in READY_STATUS])
         least = int(jobs.min_available[job])
-        self.left = ready - _ending(view, job) - least
+        self.left = ready - least - (_ending(view, job) if ending else 0)
         self.broken = self.left < 0
         minimums = jobs.role_minimum[job]
         counted = least >= sum(minimum for _, minimum in minimums)

@@ -17,6 +17,7 @@ from vcray.core.bundles import Bundle, Bundles
 from vcray.core.candidates import Pool, requests
 from vcray.core.choose import Scope
 from vcray.core.hunt import Hunt, pool_tasks
+from vcray.core.ledger import Kind
 from vcray.core.parthooks import Purpose
 from vcray.core.session import Session
 from vcray.core.subjobs import Parts, SubJob
@@ -170,15 +171,51 @@ class _Domain:
         return offered[:works]
 
     def _without_needless(self, chosen: Sequence[Bundle]) -> None:
-        """Leave out whole bundles that the gang can do without, the most valuable first."""
+        """Leave out whole bundles that the gang can do without: those that gave no member its place first, all at once, then
+        those whose pods would still have room, the most valuable first."""
         left = list(chosen)
+        seats = self._seats()
+        nodes = self.view.snapshot.tasks.node
+        idle = [
+            each
+            for each in chosen
+            if not each.safe and not seats.intersection(nodes[list(each.tasks)].tolist())
+        ]
+        if idle:
+            left = self._try_without(left, idle)
         for bundle in [each for each in reversed(chosen) if not each.safe]:
-            fewer = [each for each in left if each is not bundle]
-            self._undo()
-            if self._plan(fewer):
-                left = fewer
-            else:
-                self._plan(left)
+            if bundle in left and self._would_fit(bundle):
+                left = self._try_without(left, [bundle])
+
+    def _try_without(self, left: list[Bundle], needless: Sequence[Bundle]) -> list[Bundle]:
+        """The plan without some bundles if that works, else as it was; what is in the plan now."""
+        spared = {id(bundle) for bundle in needless}
+        fewer = [bundle for bundle in left if id(bundle) not in spared]
+        self._undo()
+        if self._plan(fewer):
+            return fewer
+        self._plan(left)
+        return left
+
+    def _seats(self) -> set[int]:
+        """Nodes that members are promised."""
+        return {
+            node
+            for entry in self.session.ledger.entries[self.mark :]
+            if entry.reason and entry.kind is Kind.PIPELINE
+            for node in entry.nodes
+        }
+
+    def _would_fit(self, bundle: Bundle) -> bool:
+        """Is there room left for the bundle beside the members, by amounts?"""
+        table = self.view.snapshot.tasks
+        held: dict[int, Int] = {}
+        for task in bundle.tasks:
+            node = int(table.node[task])
+            request = self.view.shapes[int(table.shape[task])].request
+            held[node] = held[node] + request if node in held else request
+        future = self.view.nodes.future
+        return all(bool((future[:, node] >= amount).all()) for node, amount in held.items())
 
     def _undo(self) -> None:
         self.session.ledger.rollback(self.mark)
