@@ -9,7 +9,7 @@ help, and not before a back-off.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Final
@@ -137,12 +137,16 @@ class AgentPath:
         elif (values[Field.NODE] != 0).any():
             self.backlog.cure(only_by_pods=True)
 
-    def turn(self, merge: Merge, now: float) -> Execute | None:
-        """Try all pods that may be tried now; what is to be carried out, None for nothing. Placements are assumed."""
+    def turn(
+        self, merge: Merge, now: float, complete: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot
+    ) -> Execute | None:
+        """Try all pods that may be tried now; what is to be carried out, None for nothing. Placements are assumed.
+
+        `complete` puts into the snapshot what the cache does not know."""
         if not merge.agent_waits():
             return None
         started = perf_counter()
-        snapshot = merge.agent_snapshot(now, self._seed, self.backlog.left_out(now))
+        snapshot = complete(merge.agent_snapshot(now, self._seed, self.backlog.left_out(now)))
         opened = perf_counter()
         if not len(snapshot.tasks):
             return None

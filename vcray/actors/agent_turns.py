@@ -16,6 +16,7 @@ from vcray.actors.runtime import Handle, Time
 from vcray.actors.unready import Unready
 from vcray.cache.merge import Merge
 from vcray.core.decisions import Commit
+from vcray.core.snapshot import Snapshot
 from vcray.log import get_logger
 from vcray.metrics import Metrics
 
@@ -23,7 +24,8 @@ log = get_logger("agent")
 
 
 class AgentTurns:
-    """`deciding` is held while a turn decides; `held`: not yet; `freed` hears of room that came back."""
+    """`deciding` is held while a turn decides; `held`: not yet; `freed` hears of room that came back;
+    `complete` puts into a snapshot what the cache does not know."""
 
     def __init__(
         self,
@@ -35,6 +37,7 @@ class AgentTurns:
         metrics: Metrics,
         held: Callable[[], bool],
         freed: Callable[[], None],
+        complete: Callable[[Snapshot], Snapshot],
     ) -> None:
         self.path = path
         self._binder = binder
@@ -44,6 +47,7 @@ class AgentTurns:
         self._metrics = metrics
         self._held = held
         self._freed = freed
+        self._complete = complete
         self._dirty = asyncio.Event()
         self._look_at: float | None = None
         self._unready = Unready()
@@ -102,7 +106,10 @@ class AgentTurns:
 
     async def _turn(self) -> Execute | None:
         async with self._deciding:
-            order = self.path.turn(self._merge, self._time.now())
+            now = self._time.now()
+            for uid in self._merge.expire(now):
+                log.warning("placement was never confirmed", uid=uid)
+            order = self.path.turn(self._merge, now, self._complete)
         self._look_again_by(self.path.backlog.due())
         return order
 

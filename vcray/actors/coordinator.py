@@ -117,6 +117,7 @@ class Coordinator:
             metrics,
             lambda: bool(self._unsynced),
             self._dirty.set,
+            self._moments.complete,
         )
         self._loop: asyncio.Task[None] | None = None
         self._writes: set[asyncio.Task[None]] = set()
