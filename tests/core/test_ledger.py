@@ -15,10 +15,10 @@ from vcray.core.view import View
 
 
 def state(view: View, ledger: Ledger) -> dict[str, object]:
-    """Every live sum as plain values."""
+    """Every live sum as plain values; `charges` counts changes, undone ones too, so that caches notice them."""
     out: dict[str, object] = {"seats": list(ledger.node), "version": ledger.version}
     for part in (view.nodes, view.jobs, view.queues):
-        for name in type(part).__dataclass_fields__:
+        for name in set(type(part).__dataclass_fields__) - {"charges"}:
             value = getattr(part, name)
             out[f"{type(part).__name__}.{name}"] = (
                 value.tolist() if isinstance(value, np.ndarray) else repr(value)
