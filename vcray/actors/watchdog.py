@@ -38,15 +38,21 @@ class Watchdog:
                 self._looker.start()
         self._woken.set()
 
-    def end(self) -> None:
-        """The hook is over. Raises `Overrun` when one was on its way."""
+    def end(self, interrupted: bool = False) -> None:
+        """The hook is over; `interrupted`: by `Overrun`. Raises `Overrun` when one is on its way and has not arrived."""
         with self._lock:
             self._due = None
-            fired = self._fired
+            fired = self._fired and not interrupted
         if fired:
             deadline = monotonic() + DELIVERY_S
             while monotonic() < deadline:  # the exception interrupts this loop
                 sleep(0)
+
+    @property
+    def pending(self) -> bool:
+        """Is a hook being timed?"""
+        with self._lock:
+            return self._due is not None
 
     def _look(self) -> None:
         while True:

@@ -37,8 +37,11 @@ class HookFailed(Exception):
 class Guard(Protocol):
     """Interrupts a hook that does not come back: raises `Overrun` in it when its time is up."""
 
-    def begin(self, seconds: float) -> None: ...
-    def end(self) -> None: ...
+    def begin(self, seconds: float) -> None:
+        """A hook begins, with so much time."""
+
+    def end(self, interrupted: bool) -> None:
+        """It is over; `interrupted`: by `Overrun`. Raises `Overrun` when one was on its way and has not arrived."""
 
 
 class Overrun(BaseException):
@@ -91,11 +94,7 @@ class _Spent:
             answer = _answer(method, arguments)
         else:
             try:
-                fence.guard.begin(budget - self.seconds)
-                try:
-                    answer = _answer(method, arguments)
-                finally:
-                    fence.guard.end()
+                answer = _watched(fence.guard, budget - self.seconds, method, arguments)
             except Overrun:
                 raise HookFailed(self.plugin, hook, self._over()) from None
         self.seconds += fence.clock() - started
@@ -105,6 +104,18 @@ class _Spent:
 
     def _over(self) -> str:
         return f"took more than the {self.fence.budget_s * 1000:g} ms that a plugin has in a round"
+
+
+def _watched(guard: Guard, seconds: float, method: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    interrupted = False
+    guard.begin(seconds)
+    try:
+        return _answer(method, arguments)
+    except Overrun:
+        interrupted = True
+        raise
+    finally:
+        guard.end(interrupted)
 
 
 def _answer(method: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
