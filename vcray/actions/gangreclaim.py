@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from vcray.actions.gangpreempt import GangArgs, run_gangs
 from vcray.core.action import Action
+from vcray.core.gangturns import GangArgs, run_gangs
 from vcray.core.session import Session
 from vcray.core.victims import ClaimKind
 
