@@ -106,6 +106,8 @@ def test_snapshots_with_cards_and_cpus_are_the_same_from_a_recording_and_from_ot
 
 def test_a_layout_that_cannot_be_read_is_refused() -> None:
     cache = ClusterCache()
-    cache.apply([Event("ADDED", "Numatopology", topology("n1", free="3-1"))])
+    odd = topology("n2")
+    odd["spec"]["cpuDetail"]["-1"] = {"numa": 0, "socket": 0, "core": 0}  # type: ignore[index,call-overload]
+    cache.apply([Event("ADDED", "Numatopology", each) for each in (topology("n1", free="3-1"), odd)])
     assert cache.snapshot().details.numa is None
-    assert [kind for kind, _, _ in cache.merge.refused] == ["Numatopology"]
+    assert [kind for kind, _, _ in cache.merge.refused] == ["Numatopology"] * 2

@@ -140,6 +140,20 @@ def test_a_pod_that_runs_holds_its_card_whoever_placed_it() -> None:
     assert set(placed(given, policy())) == {"q"}
 
 
+def test_what_pods_say_of_themselves_gives_nobody_more_room() -> None:
+    for ids in (
+        "n1-0,NVIDIA,-900,-50:",
+        "n1-0,NVIDIA",
+        ";;:",
+        "n1-0[group9-99],NVIDIA,x,y:",
+        "other,NVIDIA,1,1:",
+    ):
+        odd = vgpu_pod("r", 1, node="n1", annotations={IDS: ids})
+        assert (
+            len(placed(world(vgpu_node(cards=1), odd, vgpu_pod("p", 700), vgpu_pod("q", 700)), policy())) == 1
+        )
+
+
 def test_a_node_whose_device_plugin_is_gone_takes_nobody() -> None:
     bare = vgpu_node()
     bare["status"]["allocatable"]["volcano.sh/vgpu-cores"] = "0"  # type: ignore[index,call-overload]

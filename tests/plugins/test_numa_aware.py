@@ -218,3 +218,8 @@ def test_an_evicted_pods_cpus_are_free_for_a_promise_and_come_back_with_a_rollba
     promise()
     undo()
     assert isinstance(plugin.reserve(seen.view, p, here, True), str)
+
+
+def test_cpus_that_no_detail_tells_of_are_nobodys() -> None:
+    given = world(node("n1", cpu=32), topology("n1", "0-2,16-31"), pinned("p", "4", policy=None))
+    assert bound(given) == {}

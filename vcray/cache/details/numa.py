@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vcray.cache.state import State
 
 KIND: Final = "Numatopology"
+MOST_CPUS: Final = 1 << 16
 
 
 class NumaRow(msgspec.Struct, frozen=True, array_like=True):
@@ -39,6 +40,8 @@ def read_numa(data: JsonObject) -> NumaRow:
     places = []
     for cpu, place in dig_object(data, "spec", "cpuDetail").items():
         numbers = (dig_int(place, "numa"), dig_int(place, "socket"), dig_int(place, "core"))
+        if not 0 <= int(cpu) < MOST_CPUS:
+            raise ValueError(f"cpuDetail: {cpu!r} is no cpu")
         places.append((int(cpu), *numbers))
     free = dig_str(data, "spec", "numares", "cpu", "allocatable")
     cpu_set(free)

@@ -20,6 +20,8 @@ from vcray.plugins.deviceshare.wire import number
 
 MEMORY = "volcano.sh/gpu-memory"
 NUMBER = "volcano.sh/gpu-number"
+MOST_CARDS = 1024
+"""No node has more cards; a number above it is a slip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class GpuShare:
 
     def cards(self, node: NodeFacts) -> tuple[Card, ...]:
         """The node's cards, by index; unhealthy ones have no room for anybody."""
-        count = node.amount(NUMBER)
+        count = min(node.amount(NUMBER), MOST_CARDS)
         if not count:
             return ()
         memory = node.amount(MEMORY) // count

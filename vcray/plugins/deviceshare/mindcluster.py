@@ -22,7 +22,7 @@ from vcray.api.devices import (
 from vcray.core.cards import Holder
 from vcray.core.tables import ShapeSpec
 from vcray.plugins.deviceshare.decks import Card, Choice, Owner, Part, Refused, Usage
-from vcray.plugins.deviceshare.gpushare import pod_amount
+from vcray.plugins.deviceshare.gpushare import MOST_CARDS, pod_amount
 from vcray.plugins.deviceshare.links import Links
 from vcray.plugins.deviceshare.table import NodeFacts
 from vcray.plugins.deviceshare.wire import number
@@ -89,7 +89,7 @@ class MindCluster:
         bad = set(node.notes.get(CHIPS_UNHEALTHY, "").split(","))
         return tuple(
             Card(str(chip), 0 if f"Ascend310P-{chip}" in bad else 1 << 20, CPUS_PER_CHIP, cores, "Ascend310P")
-            for chip in range(node.amount(NPU_CORE) // cores)
+            for chip in range(min(node.amount(NPU_CORE) // cores, MOST_CARDS))
         )
 
     def parts(self, holder: Holder, cards: Sequence[Card]) -> tuple[Part, ...]:

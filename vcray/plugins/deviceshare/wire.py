@@ -53,7 +53,7 @@ def registered(text: str) -> tuple[Registered, ...]:
 
 @lru_cache(maxsize=65536)
 def used(text: str) -> tuple[Used, ...]:
-    """Parts that all containers of a pod hold."""
+    """Parts that all containers of a pod hold. Anybody may have written it: amounts below 0 give nobody room."""
     found = []
     for container in text.split(";"):
         for entry in container.split(":"):
@@ -62,7 +62,8 @@ def used(text: str) -> tuple[Used, ...]:
                 continue
             uuid, _, rest = fields[0].partition("[")
             geometry, _, place = rest.rstrip("]").rpartition("-")
-            found.append(Used(uuid, number(fields[2]), number(fields[3]), geometry, number(place, -1)))
+            memory, cores = max(0, number(fields[2])), max(0, number(fields[3]))
+            found.append(Used(uuid, memory, cores, geometry, number(place, -1)))
     return tuple(found)
 
 

@@ -41,7 +41,7 @@ class _Node:
     def __init__(self, told: NumaNode) -> None:
         self.layout: Layout = layout_of(told.places)
         self.policy = told.topology_policy
-        self.now = cpu_set(told.free) & ~self.layout.reserved(-(-told.reserved // 1000))
+        self.now = cpu_set(told.free) & self.layout.all & ~self.layout.reserved(-(-told.reserved // 1000))
         self.held = {pod: cpu_set(cpus) for pod, cpus in told.holders}
         self.future = self.now
 
