@@ -140,6 +140,8 @@ def _belongings(
     """What a pod's binding says of what was reserved for it, and what must be done before it."""
     view = ledger.view
     shape = view.shapes[int(view.snapshot.tasks.shape[task])]
+    if not ledger.reservations.of(shape):
+        return (), None
     notes = tuple(sorted(ledger.reservations.notes(shape, task, node).items()))
     return notes, ledger.reservations.before(shape, task, node)
 
