@@ -83,6 +83,7 @@ class Matches:
 
     def __init__(self) -> None:
         self._labels: dict[str, Labels] = {}
+        self._maps: dict[str, dict[str, str]] = {}
         self._found: dict[MemberRow, dict[str, None]] = {}
 
     def refresh(self, nodes: Mapping[str, Labels], members: Iterable[MemberRow]) -> None:
@@ -91,6 +92,9 @@ class Matches:
         gone = [name for name in before if name not in nodes]
         moved = [name for name, labels in nodes.items() if before.get(name) != labels]
         self._labels = dict(nodes)
+        for name in gone:
+            del self._maps[name]
+        self._maps.update((name, dict(nodes[name])) for name in moved)
         known, self._found = self._found, {}
         for member in members:
             if member.name or member in self._found:
@@ -102,7 +106,7 @@ class Matches:
             else:
                 for name in (*gone, *moved):
                     found.pop(name, None)
-            chosen = _satisfying(member, names, nodes)
+            chosen = _satisfying(member, names, self._maps)
             found.update(dict.fromkeys(chosen))
             self._found[member] = found
 
@@ -111,9 +115,9 @@ class Matches:
         return (member.name,) if member.name else self._found[member]
 
 
-def _satisfying(member: MemberRow, names: Iterable[str], nodes: Mapping[str, Labels]) -> list[str]:
+def _satisfying(member: MemberRow, names: Iterable[str], nodes: Mapping[str, Mapping[str, str]]) -> list[str]:
     if member.labels is not None:
-        return [name for name in names if satisfies(member.labels, dict(nodes[name]))]
+        return [name for name in names if satisfies(member.labels, nodes[name])]
     try:
         pattern = re.compile(member.pattern)
     except re.error:
