@@ -149,3 +149,22 @@ def test_tasks_of_a_shape_that_reserves_come_one_at_a_time() -> None:
     session = open_session(snapshot([Node("n1", gpu=8)], [Job("j", equal_pods("p", 2, gpu=1))]), POLICY)
     with pytest.raises(ValueError, match="one at a time"):
         session.ledger.place(0, session.view.shapes[0], [0, 1], [0, 0])
+
+
+def test_a_node_promised_to_a_task_is_tried_though_it_refused_another() -> None:
+    class Particular(Slots):
+        """Nobody but p-1 gets a slot."""
+
+        particular = True
+
+        def reserve(self, view: View, task: int, node: int, promised: bool) -> Callable[[], None] | str:
+            if view.snapshot.tasks.names[task] != "ns/p-1":
+                return "node(s) were another's"
+            return super().reserve(view, task, node, promised)
+
+    given = snapshot([Node("n1", gpu=8)], [Job("j", equal_pods("p", 2, gpu=1))])
+    session = open_session(given, policy_of([Allocate({})], [[(Gang, {}), (Particular, {})]]))
+    shape = session.view.shapes[0]
+    assert session.placer.place(0, shape, [0]) == 0
+    assert not session.placer.place_at(0, shape, 0, 0)
+    assert session.placer.place_at(0, shape, 1, 0)

@@ -109,6 +109,8 @@ class Placer:
         cls = self.class_of(job, shape)
         if scope is not None and not scope.holds(node):
             return False
+        if cls.reserves:
+            cls.forgive(self.ledger.reservations.kind(shape, task))
         for promised in (False, True) if cls.fits else (False,):
             if cls.key(OneRow(self.view, self.layout, node), promised) == NONE:
                 continue
