@@ -103,6 +103,7 @@ def born(conf: str, seed: int) -> Life:
     return life
 
 
+@pytest.mark.timeout(120 + ROUNDS)
 @pytest.mark.parametrize("name", CONFS)
 def test_evictions_come_to_rest_and_nobody_takes_turns(name: str) -> None:
     life, total = born(CONFS[name], 1), 0
