@@ -21,7 +21,8 @@ from vcray.cluster.server.inprocess import InProcessTransport
 from vcray.core.decisions import Bind, Commit, Decisions, Evict, GroupUpdate
 from vcray.core.tables import GroupStatus, Phase
 from vcray.errors import Problem, Unreachable
-from vcray.kube.client import KubeClient
+from vcray.kube.client import KubeClient, PatchType
+from vcray.kube.errors import NotFound
 from vcray.kube.events import EventRecorder
 from vcray.kube.transport import JSON, Query, Response
 from vcray.metrics import Metrics
@@ -92,8 +93,8 @@ class Bench:
         self.plain = KubeClient(InProcessTransport(store), "test")
         self.metrics = Metrics()
         recorder = EventRecorder(self.client, "volcano", self.time)
-        writer = StatusWriter(self.client, recorder, self.time, "volcano")
-        self.binder = Binder(self.client, writer, self.time, self.metrics)
+        self.writer = StatusWriter(self.client, recorder, self.time, "volcano")
+        self.binder = Binder(self.client, self.writer, self.time, self.metrics)
         self.uids: dict[str, str] = {}
 
     async def prepare(self) -> None:
@@ -378,6 +379,18 @@ async def test_an_evicted_pod_tells_it_in_conditions_and_the_coordinator_in_outc
         "volcano: preempting to accommodate a higher priority pod",
     )
     assert ("train", "Normal", "Evict") in await bench.events()
+
+
+async def test_an_eviction_is_carried_out_although_its_conditions_stand_already(bench: Bench) -> None:
+    first, _ = sorted(bench.uids)
+    evict = Evict(first, bench.uids[first], "default/train", "preempt")
+    told: JsonObject = {"status": {"conditions": bench.writer.eviction_conditions(evict)}}
+    await bench.plain.patch(PODS, "default", first.partition("/")[2], told, PatchType.STRATEGIC, "status")
+
+    await bench.execute(Decisions(1, evictions=(evict,)))
+
+    with pytest.raises(NotFound):
+        await bench.node_of(first)
 
 
 async def test_the_binder_refuses_messages_that_are_not_its_own(bench: Bench) -> None:

@@ -145,6 +145,14 @@ def test_an_assumed_placement_counts_until_the_watch_confirms_it() -> None:
     assert cache.merge.expire(1e9) == ()
 
 
+def test_an_assumed_placement_stays_counted_on_a_node_that_shrinks() -> None:
+    cache = _gang_on_one_node()
+    _assume(cache, "default/g-worker-0", "n1")
+    _apply(cache, node("n1", cpu=0, version=9))
+    assert _status(cache, "default/g-worker-0") == Status.BINDING
+    assert _used(cache, "n1")["cpu"] == 1000
+
+
 def test_an_update_without_a_node_does_not_undo_a_placement_in_flight() -> None:
     cache = _gang_on_one_node()
     _assume(cache, "default/g-worker-0", "n1")
