@@ -61,7 +61,7 @@ ALMOST = st.fixed_dictionaries(
 )
 
 
-def answers(text: str) -> None:
+def check_answers(text: str) -> None:
     report = examined(text)
     assert {each.code for each in [*report.problems, *report.warnings]} <= set(CODES)
     assert report.config is not None or report.problems
@@ -70,13 +70,13 @@ def answers(text: str) -> None:
 @given(ANY)
 @settings(max_examples=60, deadline=None)
 def test_any_document_is_answered(document: object) -> None:
-    answers(yaml.safe_dump(document))
+    check_answers(yaml.safe_dump(document))
 
 
 @given(ALMOST)
 @settings(max_examples=100, deadline=None)
 def test_documents_that_are_almost_right_are_answered(document: object) -> None:
-    answers(yaml.safe_dump(document))
+    check_answers(yaml.safe_dump(document))
 
 
 @given(st.text(alphabet="actions:tiers -[]{}&*!|>'\"%@`,#?\n\t0", max_size=60))
@@ -85,7 +85,7 @@ def test_any_text_is_answered(text: str) -> None:
     with contextlib.suppress(yaml.YAMLError):
         parse(text)
     lines(text)
-    answers(text)
+    check_answers(text)
 
 
 def test_an_anchor_that_holds_itself_is_no_yaml() -> None:
