@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from vcray.cli.check import examined
 from vcray.config.document import lines, parse
 from vcray.config.language import FLAGS, METRICS_KEYS, VOLCANO_ACTIONS, VOLCANO_PLUGINS
 from vcray.errors import CODES
+from vcray.registry import PLUGINS, discover
 
 WORDS = [
     "actions",
@@ -86,6 +88,19 @@ def test_any_text_is_answered(text: str) -> None:
         parse(text)
     lines(text)
     check_answers(text)
+
+
+@pytest.mark.parametrize(
+    "value", ["", " [1]", " {a: 1}", " 3", " text", " [{a: [1]}, null]", " {cpu: {weight: x}}"]
+)
+@pytest.mark.parametrize("plugin", VOLCANO_PLUGINS)
+def test_every_argument_may_have_any_kind_of_value(plugin: str, value: str) -> None:
+    model = discover([]).load(PLUGINS, plugin).args_model  # type: ignore[attr-defined]
+    keys = [field.alias or name for name, field in model.model_fields.items()]
+    keys = [*keys, *(f"{family}x" for family in model.families)]
+    given = "".join(f"      {key}:{value}\n" for key in keys)
+
+    check_answers(f"actions: allocate\ntiers:\n- plugins:\n  - name: {plugin}\n    arguments:\n{given}")
 
 
 def test_an_anchor_that_holds_itself_is_no_yaml() -> None:

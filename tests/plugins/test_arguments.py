@@ -86,3 +86,13 @@ def test_what_a_models_own_rules_refuse_is_told_and_the_default_kept() -> None:
         "VC0108 x.mine.share: input should be less than or equal to 1, got 3.0; the default is kept",
         "VC0108 x.mine.names: input should be a valid list, got 'a'; the default is kept",
     ]
+
+
+def test_an_argument_without_a_value_keeps_its_default() -> None:
+    args, problems = Strict.read({"mine.table": None, "mine.share": None}, "x")
+
+    assert (args.table, args.share) == ({}, 0.5)
+    assert [str(each) for each in problems] == [
+        "VC0108 x.mine.table: must be something, got None; the default is kept",
+        "VC0108 x.mine.share: must be a number, got None; the default is kept",
+    ]

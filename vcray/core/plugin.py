@@ -51,7 +51,7 @@ class Args(BaseModel):
                 continue
             accepted = value if kind is object else _accept(kind, value)
             if accepted is None:
-                what = f"must be {_SPOKEN[kind]}, got {value!r}; the default is kept"
+                what = f"must be {_SPOKEN.get(kind, 'something')}, got {value!r}; the default is kept"
                 problems.append(Problem("VC0108", f"{where}.{key}", what))
             elif key in cls.durations and not _is_duration(accepted):
                 what = f"must be a duration above 0, such as 30s or 5m, got {value!r}; the default is kept"
