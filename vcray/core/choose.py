@@ -135,8 +135,9 @@ def choose(
     if apart is not None:
         extra = as_steps(apart if rows is None else apart[rows])
         base = base._replace(keys=np.where(base.keys > NONE, base.keys + extra, NONE))
-    cells = _cell_scores(view, chains, group, scope) if chains.parts.cells else []
-    if chains.parts.cells and scope is not None and scope.starts and not _one_cell(view, scope):
+    near = bool(chains.parts.cells) and bool(view.hypernodes.table.names)
+    cells = _cell_scores(view, chains, group, scope) if near else []
+    if near and scope is not None and scope.starts and not _one_cell(view, scope):
         m = 1
     if cells:
         return _Heads(view.hypernodes, group, base, rows, cells).picks(1 if cls.moves else m)

@@ -61,6 +61,7 @@ class Placer:
         self.pools = pools
         self.scorers = split(len(view.snapshot.nodes), scorers)
         self.rooms = Rooms(view)
+        self._near = bool(chains.parts.cells) and bool(view.hypernodes.table.names)
         self.hopeless: dict[object, Failure] = {}
         """Gangs with a topology that found no HyperNode, by `core.hopeless.signature`."""
         self._classes: dict[object, Class] = {}
@@ -253,7 +254,7 @@ class Placer:
 
     def _looks_at_rows_alone(self, cls: Class) -> bool:
         """Is nothing of the class's scores added across nodes? Then each scorer can rank its own rows."""
-        if cls.preferences or cls.moves or cls.reserves or self.chains.parts.cells or self.chains.watchers:
+        if cls.preferences or cls.moves or cls.reserves or self._near or self.chains.watchers:
             return False
         return not (self.chains.domains and self.chains.domain_terms(self.view, cls.shape, cls.static))
 
