@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 from vcray.cli.check import examined
 from vcray.config.document import lines, parse
 from vcray.config.language import FLAGS, METRICS_KEYS, VOLCANO_ACTIONS, VOLCANO_PLUGINS
+from vcray.config.scheduler import load_scheduler_config
+from vcray.core.policy import build_policy
+from vcray.core.session import decide
 from vcray.errors import CODES
+from vcray.foresight.samples import samples
 from vcray.registry import PLUGINS, discover
 
 WORDS = [
@@ -63,6 +67,12 @@ ALMOST = st.fixed_dictionaries(
 )
 
 
+ROUND = (
+    "actions: enqueue, allocate, preempt, reclaim, shuffle, backfill\ntiers:\n- plugins:\n  - name: gang\n"
+)
+WORLD = list(samples())[1]
+
+
 def check_answers(text: str) -> None:
     report = examined(text)
     assert {each.code for each in [*report.problems, *report.warnings]} <= set(CODES)
@@ -100,7 +110,10 @@ def test_every_argument_may_have_any_kind_of_value(plugin: str, value: str) -> N
     keys = [*keys, *(f"{family}x" for family in model.families)]
     given = "".join(f"      {key}:{value}\n" for key in keys)
 
-    check_answers(f"actions: allocate\ntiers:\n- plugins:\n  - name: {plugin}\n    arguments:\n{given}")
+    text = f"{ROUND}  - name: {plugin}\n    arguments:\n{given}"
+
+    check_answers(text)
+    assert decide(WORLD, build_policy(load_scheduler_config(text), discover([]))).left_out == ()
 
 
 def test_an_anchor_that_holds_itself_is_no_yaml() -> None:
