@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from vcray.core.arrays import Bool, BoolLike, FloatLike, Int
-from vcray.core.cards import NO_CARDS, CardFigures, DeviceConfig, Holder
+from vcray.core.cards import NO_CARDS, CardFigures, DeviceConfig
 from vcray.core.hooks import Preference, Reject
 from vcray.core.plugin import Plugin
 from vcray.core.snapshot import Snapshot
@@ -25,10 +25,10 @@ from vcray.plugins.deviceshare.decks import Choice, Owner, Phase, Refused, Share
 from vcray.plugins.deviceshare.fabric import joined
 from vcray.plugins.deviceshare.families import charges, families, offers, uses_groups
 from vcray.plugins.deviceshare.figures import figures_of
-from vcray.plugins.deviceshare.table import Table, busy_until
-from vcray.plugins.deviceshare.vgpu import Vgpu
+from vcray.plugins.deviceshare.table import Table, busy_until, by_node
 
 AnyTable = Table[Any]
+NO_RULES: frozenset[int] = frozenset()
 
 
 class DeviceShare(Plugin[DeviceShareArgs]):
@@ -42,12 +42,9 @@ class DeviceShare(Plugin[DeviceShareArgs]):
         self.rules_ = self.args.rules
         self.tables_: list[AnyTable] = []
         if self.args.any_family:
-            holders: dict[str, list[tuple[Holder, Owner]]] = {}
-            for holder in view.snapshot.details.holders or ():
-                owner = Owner(holder.group, self._rules_of(holder.labels))
-                holders.setdefault(holder.node, []).append((holder, owner))
+            holders = by_node(view.snapshot.details.holders or ())
             made = families(self.args, self._config(view.snapshot))
-            self.tables_ = [Table(family, view, holders) for family in made]
+            self.tables_ = [Table(family, view, holders, self._rules_of) for family in made]
         tasks = view.snapshot.tasks
         apart = [shape.row for shape in view.shapes if self.tables_ and uses_groups(shape.spec)]
         self.grouped_ = frozenset(tasks.job[np.isin(tasks.shape, apart)].tolist() if apart else ())
@@ -57,6 +54,8 @@ class DeviceShare(Plugin[DeviceShareArgs]):
         return table.config(self.args.config_namespace, self.args.config_name)
 
     def _rules_of(self, labels: Notes) -> frozenset[int]:
+        if not self.rules_:
+            return NO_RULES
         known = set(labels)
         return frozenset(number for number, rule in enumerate(self.rules_) if known.issuperset(rule))
 
@@ -184,10 +183,10 @@ class DeviceShare(Plugin[DeviceShareArgs]):
 
     def card_figures(self, view: View) -> Mapping[str, Sequence[CardFigures]]:
         """Cards of all nodes that register any for vGPU."""
+        found: dict[str, Sequence[CardFigures]] = {}
         for table in self.tables_:
-            if isinstance(table.family, Vgpu):
-                return figures_of(table, view)
-        return {}
+            found.update(figures_of(table, view))
+        return found
 
     def _owner(self, view: View, task: int) -> Owner:
         tasks, rules = view.snapshot.tasks, frozenset[int]()

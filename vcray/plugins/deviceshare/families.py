@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from vcray.api.devices import GROUP_POLICY, VGPU_REGISTER
 from vcray.core.arrays import Int
-from vcray.core.cards import DeviceConfig
+from vcray.core.cards import DeviceConfig, VgpuConfig
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import ShapeSpec
 from vcray.plugins.deviceshare.arguments import DeviceShareArgs
@@ -33,7 +34,7 @@ def families(args: DeviceShareArgs, config: DeviceConfig) -> list[Family[Any]]:
     """The families that are switched on, in Volcano's order."""
     found: list[Family[Any]] = []
     if args.vgpu:
-        found.append(Vgpu(config.vgpu, args.policy))
+        found.append(_vgpu(config.vgpu, args.policy))
     if args.gpu_sharing or args.gpu_number:
         found.append(GpuShare(by_memory=args.gpu_sharing))
     if args.mindcluster:
@@ -41,6 +42,12 @@ def families(args: DeviceShareArgs, config: DeviceConfig) -> list[Family[Any]]:
     if args.ascend:
         found += [AscendChips(chip, args.policy, config.soft_split) for chip in config.chips]
     return found
+
+
+@lru_cache(maxsize=64)
+def _vgpu(config: VgpuConfig, policy: str) -> Vgpu:
+    """One object for equal configurations, so that what is remembered of it outlives a session; it has no state."""
+    return Vgpu(config, policy)
 
 
 def uses_groups(spec: ShapeSpec) -> bool:

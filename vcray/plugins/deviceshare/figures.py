@@ -8,18 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from vcray.api.devices import VGPU_REGISTER
+from vcray.api.devices import VGPU_IDS, VGPU_REGISTER
 from vcray.core.cards import CardFigures
 from vcray.core.view import View
-from vcray.plugins.deviceshare.decks import Deck, Phase
+from vcray.plugins.deviceshare.decks import NOBODY, Deck, Phase, Share
 from vcray.plugins.deviceshare.table import Table
-from vcray.plugins.deviceshare.wire import registered
+from vcray.plugins.deviceshare.vgpu import Vgpu
 
 
 def figures_of(table: Table[Any], view: View) -> dict[str, Sequence[CardFigures]]:
-    """Node -> its cards; of nodes where nobody holds anything always the same tuple."""
-    nodes, config = view.snapshot.nodes, table.family.config  # type: ignore[attr-defined]
-    wanted = (config.count, config.memory, config.cores)
+    """Node -> its cards; for a node as it was a round before, the very same tuple."""
+    nodes, family = view.snapshot.nodes, table.family
+    if not isinstance(family, Vgpu):
+        return {}
+    wanted = (family.config.count, family.config.memory, family.config.cores)
     rows = [view.space.rows[name] for name in wanted if name in view.space.rows]
     if len(rows) < len(wanted):
         return {}
@@ -29,13 +31,24 @@ def figures_of(table: Table[Any], view: View) -> dict[str, Sequence[CardFigures]
         text = dict(nodes.notes[node]).get(VGPU_REGISTER, "")
         if text:
             name = nodes.names[node]
-            found[name] = _held(table.deck(node)) if table.is_held(node) else _idle(text)
+            still = table.still(node)
+            if still is None:
+                found[name] = _held(table.deck(node))
+            else:
+                held = tuple((holder.pod, dict(holder.notes).get(VGPU_IDS, "")) for holder in still)
+                found[name] = _found(family, text, held)
     return found
 
 
 @lru_cache(maxsize=65536)
-def _idle(text: str) -> tuple[CardFigures, ...]:
-    return tuple(CardFigures(card.uuid, card.memory) for card in registered(text))
+def _found(family: Vgpu, text: str, held: tuple[tuple[str, str], ...]) -> tuple[CardFigures, ...]:
+    """Figures of a node as a session finds it, from its cards and what pods say that they hold."""
+    deck = Deck(family.cards_of(text))
+    for pod, ids in held:
+        parts = family.parts_of(ids, deck.cards)
+        if parts:
+            deck.put(pod, Share(parts, Phase.HELD, NOBODY))
+    return _held(deck)
 
 
 def _held(deck: Deck) -> tuple[CardFigures, ...]:

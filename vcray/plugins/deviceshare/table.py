@@ -6,7 +6,7 @@ thousand nodes alike a few are asked.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -22,7 +22,7 @@ from vcray.api.devices import (
 )
 from vcray.core.arrays import Int
 from vcray.core.cards import Holder
-from vcray.core.tables import MISSING, ShapeSpec
+from vcray.core.tables import MISSING, Notes, ShapeSpec
 from vcray.core.view import View
 from vcray.plugins.deviceshare.decks import (
     NOBODY,
@@ -69,6 +69,19 @@ class NodeFacts:
         number = labels.keys.get(key)
         value = MISSING if number is None else int(labels.column[number, self.node])
         return "" if number is None or value == MISSING else labels.values[number][value]
+
+
+_BY_NODE: list[tuple[Sequence[Holder], dict[str, list[Holder]]]] = []
+
+
+def by_node(holders: Sequence[Holder]) -> Mapping[str, Sequence[Holder]]:
+    """Holders by node; made once for as long as they are the same object."""
+    if not _BY_NODE or _BY_NODE[0][0] is not holders:
+        found: dict[str, list[Holder]] = {}
+        for holder in holders:
+            found.setdefault(holder.node, []).append(holder)
+        _BY_NODE[:] = [(holders, found)]
+    return _BY_NODE[0][1]
 
 
 def busy_until(notes: Mapping[str, str]) -> float:
@@ -120,11 +133,18 @@ class Table(Generic[A]):
     """Decks by node row, and what they answer."""
 
     def __init__(
-        self, family: Family[A], view: View, holders: Mapping[str, Sequence[tuple[Holder, Owner]]]
+        self,
+        family: Family[A],
+        view: View,
+        holders: Mapping[str, Sequence[Holder]],
+        rules_of: Callable[[Notes], frozenset[int]],
     ) -> None:
         self.family = family
         self._view = view
         self._holders = holders
+        self._rules_of = rules_of
+        self._moved: dict[int, None] = {}
+        """Nodes whose shares moved in this session."""
         self._decks: dict[int, Deck] = {}
         self._asks: dict[int, A | None] = {}
         self._links: dict[int, Links | None] = {}
@@ -152,10 +172,11 @@ class Table(Generic[A]):
             found = self._decks[node] = Deck(cards)
             found.same = self._same.setdefault(equal_cards(cards), len(self._same))
             self._links[node] = links_of(notes.get(HAMI_SCORE, ""), tuple(card.id for card in cards))
-            for holder, owner in self._holders.get(nodes.names[node], ()):
+            for holder in self._holders.get(nodes.names[node], ()):
                 parts = self.family.parts(holder, cards)
                 if parts:
                     phase = Phase.LEAVING if holder.leaving else Phase.HELD
+                    owner = Owner(holder.group, self._rules_of(holder.labels))
                     found.put(holder.pod, Share(parts, phase, owner, busy=self._is_busy(dict(holder.notes))))
         return found
 
@@ -172,7 +193,7 @@ class Table(Generic[A]):
         return self._touching(node, self.deck(node).leave(pod))
 
     def _touching(self, node: int, undo: Undo) -> Undo:
-        self._stale[node] = None
+        self._stale[node] = self._moved[node] = None
 
         def back() -> None:
             undo()
@@ -180,12 +201,9 @@ class Table(Generic[A]):
 
         return back
 
-    def is_held(self, node: int) -> bool:
-        """May any pod hold cards of the node? Nodes that nobody looked at are not looked at for this."""
-        deck = self._decks.get(node)
-        if deck is None:
-            return self._view.snapshot.nodes.names[node] in self._holders
-        return bool(deck.shares)
+    def still(self, node: int) -> Sequence[Holder] | None:
+        """The pods that hold cards of the node as the session found it; None when it has changed that."""
+        return None if node in self._moved else self._holders.get(self._view.snapshot.nodes.names[node], ())
 
     def answers(self, shape: int, ask: A, nodes: Int) -> tuple[list[Choice | Refused], Int]:
         """What many nodes offer: distinct answers, and for each node the place of its own among them."""

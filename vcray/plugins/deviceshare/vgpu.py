@@ -125,13 +125,21 @@ class Vgpu:
         names = (self.config.count, self.config.memory, self.config.cores)
         if not text or not all(node.amount(name) for name in names):
             return ()
+        return self.cards_of(text)
+
+    def cards_of(self, text: str) -> tuple[Card, ...]:
+        """Cards that a node registers."""
         return _cards(text, self.config.geometries)
 
     def parts(self, holder: Holder, cards: Sequence[Card]) -> tuple[Part, ...]:
         """What a pod holds of these cards."""
+        return self.parts_of(dict(holder.notes).get(VGPU_IDS, ""), cards)
+
+    def parts_of(self, ids: str, cards: Sequence[Card]) -> tuple[Part, ...]:
+        """What a pod with that annotation holds of these cards."""
         at = {card.id: place for place, card in enumerate(cards)}
         found = []
-        for use in used(dict(holder.notes).get(VGPU_IDS, "")):
+        for use in used(ids):
             place = at.get(use.uuid)
             if place is not None:
                 found.append(self._held(place, cards[place], use))
