@@ -119,12 +119,11 @@ class NearTurn:
             return [(hypernode, float("inf")) for hypernode in group]
         sub = parts.subjobs[0]
         room = self._room(sub)
-        if room is not None:
-            least = self._least(sub)
-            group = [row for row in group if room[row] >= least]
         everywhere = range(len(self.tree.names))
         scores = self.session.chains.parts.scores(self.view, sub, everywhere).score
         rows = np.array(group, dtype=np.int64)
+        if room is not None:
+            rows = rows[room[rows] >= self._least(sub)]
         bounds = self.tree.highest_inside(scores)[rows]
         order = np.lexsort((rows, -bounds))
         return list(zip(rows[order].tolist(), bounds[order].tolist(), strict=True))
@@ -211,15 +210,14 @@ class NearTurn:
         if last and not any(groups):
             self._tell_no_domain(sub)
         for group in groups:
+            rows = np.array(group, dtype=np.int64)
             if not last and (room := self._room(sub)) is not None:
-                least = self._least(sub)
-                group = [row for row in group if room[row] >= least]
-            if not group:
+                rows = rows[room[rows] >= self._least(sub)]
+            if not len(rows):
                 continue
-            scores = chains.scores(self.view, sub, group)
-            order = sorted(range(len(group)), key=lambda k: (-scores.score[k], -scores.shared[k], group[k]))
-            for k in order:
-                if self._try(sub, group[k]):
+            scores = chains.scores(self.view, sub, rows.tolist())
+            for k in np.lexsort((rows, -scores.shared, -scores.score)).tolist():
+                if self._try(sub, int(rows[k])):
                     return float(scores.score[k])
         return None
 
