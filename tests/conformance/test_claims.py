@@ -5,6 +5,7 @@ No controller runs: a test plays who binds volumes and who makes them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,12 @@ import pytest
 from tests.conformance.harness.base import Server
 from tests.e2e.arena import Arena
 from tests.e2e.hosting import Hosted
+from vcray.actors.prebind import PreBind
+from vcray.actors.timekeeping import WallTime
 from vcray.app import SCHEDULER
+from vcray.core.decisions import Bind, Preparation
+from vcray.kube.auth import load
+from vcray.kube.client import KubeClient
 
 Object = dict[str, Any]
 STORAGE = "/apis/storage.k8s.io/v1/storageclasses"
@@ -238,3 +244,29 @@ def test_a_gang_whose_claims_fit_in_part_is_not_bound_and_takes_no_device(arena:
     assert not any((arena.client.get(path).get("status") or {}).get("allocation") for path in paths)
     slice_of(arena, arena.node("n2"), "gpu-0")
     arena.wait_bound(2)
+
+
+async def test_what_was_written_for_a_pod_that_fails_is_taken_back(arena: Arena) -> None:
+    node, storage = arena.node("n1"), storage_class(arena, "kubernetes.io/no-provisioner")
+    disk = volume(arena, "disk", storage, node)
+    uid = claim(arena, "data", storage)["metadata"]["uid"]
+    path = resource_claim(arena, "gpus", deviceClassName=device_class(arena))
+    pod = arena.pod("p", schedulerName="nobody")["metadata"]["uid"]
+    result = {"request": "gpu", "driver": "gpu.example.com", "pool": node, "device": "gpu-0"}
+    key = f"{arena.namespace}/gpus"
+    allocation = json.dumps({"devices": {"results": [result]}})
+    before = Preparation(
+        volumes=((f"{arena.namespace}/data", uid, disk),),
+        devices=((key, arena.client.get(path)["metadata"]["uid"], allocation),),
+    )
+    bind = Bind(f"{arena.namespace}/p", pod, node, (), before)
+    transport = await load(arena.server.kubeconfig)
+    try:
+        prebind = PreBind(KubeClient(transport, "test"), WallTime(), lambda call: call())
+        assert not await prebind.prepare(bind, later=False)
+        assert arena.client.get(path)["status"]["reservedFor"]
+        await prebind.take_back(bind)
+    finally:
+        await transport.close()
+    assert not (arena.client.get(path).get("status") or {}).get("allocation")
+    assert "claimRef" not in arena.client.get(f"{VOLUMES}/{disk}")["spec"]
