@@ -378,3 +378,28 @@ def test_spec_edits_survive_status_writes(arena: Arena) -> None:
 
     assert found["metadata"]["annotations"]["mine"] == "kept"
     assert found["status"]["phase"] == "Inqueue"
+
+
+def test_o_007_fast_scaling_leaves_the_last_pod_with_a_group_that_exists(arena: Arena) -> None:
+    template: Object = {
+        "metadata": {"labels": {"app": "d"}},
+        "spec": {"schedulerName": "volcano", "containers": [{"name": "main", "image": "none"}]},
+    }
+    path = f"/apis/apps/v1/namespaces/{arena.namespace}/deployments"
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "d"}}, "template": template}
+    arena.client.create(path, {"kind": "Deployment", "metadata": {"name": "d"}, "spec": spec})
+    arena.wait(lambda: bool(arena.pods()), "the first pod")
+
+    for replicas in [0, 1] * 20:
+        arena.client.patch(f"{path}/d/scale", {"spec": {"replicas": replicas}})
+        time.sleep(0.05)
+
+    def grouped() -> bool:
+        alive = [pod for pod in arena.pods() if not pod["metadata"].get("deletionTimestamp")]
+        groups = {each["metadata"]["name"] for each in arena.client.get(arena.groups)["items"]}
+        named = [pod["metadata"].get("annotations", {}).get("scheduling.k8s.io/group-name") for pod in alive]
+        return len(alive) == 1 and named[0] in groups
+
+    arena.wait(grouped, "one pod with a group that exists")
+    time.sleep(0.2)
+    assert grouped()

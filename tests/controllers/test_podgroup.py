@@ -157,6 +157,19 @@ def test_group_of_a_workload_goes_when_it_is_scaled_to_zero() -> None:
     assert w.podgroups() == []
 
 
+def test_o_007_a_group_that_goes_late_comes_back_for_the_pod_that_needs_it() -> None:
+    w = world()
+    workload = w.put(REPLICASETS, {"metadata": {"name": "owner", "namespace": "ns"}, "spec": {"replicas": 1}})
+    w.put(PODS, pod(owner=owner("ReplicaSet", raw.uid(workload))))
+    w.settle()
+    group = only_group(w)
+
+    w.remove(PODGROUPS, "ns", raw.name(group))
+    w.settle()
+
+    assert raw.name(only_group(w)) == raw.name(group)
+
+
 def test_failures_are_tried_again_without_limit() -> None:
     w = world()
     refused = Outcome(ok=False, status=500, message="slow")

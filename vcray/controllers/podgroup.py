@@ -113,17 +113,30 @@ class PodGroupController:
         """New pods without a group, and workloads that have no replicas."""
         item = change.new
         if item is None:
-            return ()
+            return self._left_behind(change, seen)
         if change.resource == PODS:
             if len(one_object_each(change)) > 1 or (change.old is None and self._wants_group(item)):
                 return (GroupPod(raw.namespace(item), raw.name(item), group_name(item)),)
             if change.old is None and self._lacks_group(item, seen):
                 group = raw.annotation(item, names.GROUP_NAME)
+                if group == group_name(item):
+                    return (GroupPod(raw.namespace(item), raw.name(item), group),)
                 return (MissingGroup(raw.namespace(item), raw.name(item), group),)
         elif change.resource in (REPLICASETS, STATEFULSETS) and _is_empty(item):
             group = f"{names.PODGROUP_PREFIX}{raw.uid(item)}"
             return (DropGroup(raw.namespace(item), raw.name(item), change.resource, group),)
         return ()
+
+    def _left_behind(self, change: Change, seen: Seen) -> Iterable[Request]:
+        """Waiting pods whose group, made here, is gone: a workload that was scaled to zero and up again at once gets its
+        group deleted late (volcano-sh/volcano#3374)."""
+        group = change.old
+        if change.resource != PODGROUPS or group is None:
+            return
+        for pod in seen.list(PODS, raw.namespace(group)):
+            ours = raw.annotation(pod, names.GROUP_NAME) == raw.name(group) == group_name(pod)
+            if ours and self._lacks_group(pod, seen) and not _is_unwanted(pod, seen):
+                yield GroupPod(raw.namespace(pod), raw.name(pod), raw.name(group))
 
     def reconcile(self, request: Request, seen: Seen, now: float) -> Effects:
         """Create the group if it is missing, then annotate the pod; or delete the group."""
@@ -135,7 +148,9 @@ class PodGroupController:
             return
         assert isinstance(request, GroupPod)
         pod = seen.get(PODS, request.namespace, request.pod)
-        if pod is None or group_name(pod) != request.group or not self._wants_group(pod):
+        if pod is None or group_name(pod) != request.group:
+            return
+        if not self._wants_group(pod) and not self._lacks_group(pod, seen):
             return
         if seen.get(PODGROUPS, request.namespace, request.group) is None:
             owners = (yield from _owner_annotations(pod, seen)) if self.inherit else {}
@@ -266,6 +281,18 @@ def _owner_annotations(pod: JsonObject, seen: Seen) -> Steps[dict[str, str]]:
 def _is_empty(workload: JsonObject) -> bool:
     """spec.replicas is 0; absent it is 1."""
     return raw.at(workload, "spec", "replicas") == 0
+
+
+def _is_unwanted(pod: JsonObject, seen: Seen) -> bool:
+    """Is the pod on its way out, or its workload scaled to zero?"""
+    if raw.at(pod, "metadata", "deletionTimestamp"):
+        return True
+    owner = raw.controller(pod)
+    resource = _OWNERS.get(raw.text(owner, "kind"))
+    if resource not in (REPLICASETS, STATEFULSETS) or resource is None:
+        return False
+    workload = seen.get(resource, raw.namespace(pod), raw.text(owner, "name"))
+    return workload is not None and _is_empty(workload)
 
 
 def _drop(request: DropGroup, seen: Seen) -> Effects:
