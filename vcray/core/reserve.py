@@ -24,6 +24,7 @@ class Reservations:
         self._hooks = tuple(hooks)
         self.watchers = tuple(watchers)
         self._wants: dict[int, tuple[Reserve, ...]] = {}
+        self._preparing = {id(hook): hook for hook in self._hooks if isinstance(hook, BindBefore)}
 
     def of(self, shape: Shape) -> tuple[Reserve, ...]:
         """The plugins that reserve something for pods of a shape."""
@@ -95,11 +96,10 @@ class Reservations:
 
     def before(self, shape: Shape, task: int, node: int) -> Preparation | None:
         """What must be written before the pod is bound; None for nothing."""
-        asked = [
-            hook.bind_before(self._view, task, node)
-            for hook in self.of(shape)
-            if isinstance(hook, BindBefore)
-        ]
+        if not self._preparing:
+            return None
+        found = (self._preparing.get(id(hook)) for hook in self.of(shape))
+        asked = [hook.bind_before(self._view, task, node) for hook in found if hook is not None]
         parts = [part for part in asked if part]
         if not parts:
             return None
