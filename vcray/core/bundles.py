@@ -41,6 +41,7 @@ class Bundles:
         self._shape_requests = requests(view)
         self._need = [(row, need) for row, need in enumerate(claim.request.tolist()) if need > 0]
         self._lost: dict[int, list[int]] = {}
+        self._gains: dict[tuple[int, ...], float] = {}
         self._ending = any(facts.leaving for facts in view.snapshot.pod_facts)
         found = [bundle for job, rows in _by_job(view, tasks) for bundle in self._split(job, rows)]
         found = self._approved(self._sorted(found))
@@ -124,6 +125,12 @@ class Bundles:
         """How much of what is needed it frees, for each part of what its job holds that is lost; endless for a safe one."""
         if bundle.safe:
             return float("inf")
+        known = self._gains.get(bundle.tasks)
+        if known is None:
+            known = self._gains[bundle.tasks] = self._gain_of(bundle)
+        return known
+
+    def _gain_of(self, bundle: Bundle) -> float:
         frees = self._sum(bundle.tasks)
         lost = self._lost.get(bundle.job)
         if lost is None:
