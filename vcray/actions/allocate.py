@@ -39,19 +39,28 @@ class Allocate(Action):
         while (queue := turns.pop_queue()) is not None:
             if session.chains.queue_overused(session.view, queue):
                 continue
-            job = turns.pop_job(queue)
-            if job is None:
-                continue
-            if session.watch is not None:
-                session.watch("turn", job)
-            before = len(session.ledger.commits)
-            if self._turn(session, worksheet, job, queue):
-                turns.push_job(job)
-            if session.watch is not None and len(session.ledger.commits) > before:
-                session.watch("commit", job)
-            turns.push_queue(queue)
+            if self._turns_of(session, worksheet, turns, queue):
+                turns.push_queue(queue)
         if session.view.gates is not None:
             session.view.gates.lift(session)
+
+    def _turns_of(self, session: Session, worksheet: Worksheet, turns: Turns, queue: int) -> bool:
+        """Turns of a queue's jobs until one changed something; False when the queue has no jobs left.
+
+        While nothing is placed no queue's key moves, so the same queue would come first again."""
+        ledger = session.ledger
+        while (job := turns.pop_job(queue)) is not None:
+            version, commits = ledger.version, len(ledger.commits)
+            if session.watch is not None:
+                session.watch("turn", job)
+            comes_again = self._turn(session, worksheet, job, queue)
+            if session.watch is not None and len(ledger.commits) > commits:
+                session.watch("commit", job)
+            if comes_again:
+                turns.push_job(job)
+            if comes_again or ledger.version != version:
+                return True
+        return False
 
     @staticmethod
     def _turn(session: Session, worksheet: Worksheet, job: int, queue: int) -> bool:
