@@ -202,14 +202,21 @@ class Binder:
         gate: JsonObject = {"name": QUEUE_ALLOCATION_GATE, "$patch": "delete"}
         patch: JsonObject = {"metadata": {"uid": lift.uid}, "spec": {"schedulingGates": [gate]}}
         async with self._lifting:
-            try:
-                await self._retried(
-                    lambda: self._client.patch(PODS, namespace, name, patch, PatchType.STRATEGIC)
-                )
-            except (NotFound, Conflict) as error:
-                log.debug("gate left to a later round", pod=lift.task, why=str(error))
-            except VcrayError as error:
-                log.warning("gate not removed", pod=lift.task, why=str(error))
+            for last in (False, False, True):
+                try:
+                    await self._retried(
+                        lambda: self._client.patch(PODS, namespace, name, patch, PatchType.STRATEGIC)
+                    )
+                except Conflict as error:  # somebody wrote the pod at the same moment, or it is another
+                    if last:
+                        log.debug("gate left to a later round", pod=lift.task, why=str(error))
+                except NotFound:
+                    return
+                except VcrayError as error:
+                    log.warning("gate not removed", pod=lift.task, why=str(error))
+                    return
+                else:
+                    return
 
     async def _to_its_end(self, request: Awaitable[T]) -> T:
         """A request once begun is not broken off, whatever happens to who asked for it."""
