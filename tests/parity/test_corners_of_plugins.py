@@ -13,6 +13,7 @@ from tests.plugins.test_devices import device_class, resource_claim, slice_of, u
 from tests.plugins.test_nodeorder import asking, preferring
 from tests.plugins.worlds import World
 from vcray.actions.allocate import Allocate
+from vcray.api.wire import to_pod
 from vcray.cache import groups
 from vcray.config.scheduler import FLAGS, load_scheduler_config
 from vcray.core.arrays import FloatLike, where
@@ -21,6 +22,7 @@ from vcray.core.plugin import Args, Plugin
 from vcray.core.policy import build_policy, policy_of
 from vcray.core.session import decide, open_session
 from vcray.core.space import CPU
+from vcray.core.tables import Status
 from vcray.core.victims import ClaimKind
 from vcray.core.view import Rows, Shape, View
 from vcray.plugins.conformance import Conformance
@@ -113,6 +115,12 @@ def test_validity_cannot_be_switched_off() -> None:
 def test_pods_are_preemptable_unless_said_otherwise() -> None:
     assert groups.preemptable_of({}, {}, absent=True)
     assert not groups.preemptable_of({"volcano.sh/preemptable": "no"}, {}, absent=True)
+
+
+def test_a_pod_without_a_phase_is_a_new_one() -> None:
+    item = pod("a")
+    item["status"] = {}
+    assert groups.status_of(to_pod(item)) is Status.PENDING
 
 
 @pytest.mark.parametrize(

@@ -146,3 +146,27 @@ def test_the_least_deserving_queue_gives_first() -> None:
     )
 
     assert [name[0] for name in evicted(run(world, "reclaim"))] == ["l"]
+
+
+@pytest.mark.parametrize("leaving", [True, False])
+def test_a_nominated_claimant_claims_again_once_its_node_is_no_longer_being_cleared(leaving: bool) -> None:
+    """In Volcano it may not while the node passes its filters, full or not."""
+    victims = running("v", 4)
+    if leaving:
+        victims.pods[0].status = Status.RELEASING
+    claimant = Job("p", [Pod("p", cpu=2, nominated="n1")], priority=100)
+
+    assert len(evicted(run(snapshot([Node("n1", 4)], [victims, claimant]), "preempt"))) == (
+        0 if leaving else 2
+    )
+
+
+@pytest.mark.parametrize("leaving", [True, False])
+def test_reclaim_waits_too_while_the_nominated_node_is_being_cleared(leaving: bool) -> None:
+    victims = running("v", 6, queue="qb")
+    if leaving:
+        victims.pods[0].status = Status.RELEASING
+    claimant = Job("p", [Pod("p", cpu=2, nominated="n1")], queue="qa")
+    world = snapshot([Node("n1", 6, pods=900)], [victims, claimant], QUEUES)
+
+    assert len(evicted(run(world, "reclaim"))) == (0 if leaving else 2)
