@@ -1,4 +1,7 @@
-"""Every scenario file beside this one holds, in every order it asks for."""
+"""Every scenario file beside this one holds, in every order it asks for.
+
+A case of a public report comes first in its file and is named as the file; its siblings bear its id or `x_`.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +31,22 @@ OF_CONTROLLERS = (
     "o_067",
     "o_068",
 )
-FILES = sorted(Path(__file__).parent.glob("*.yaml"))
-SCENARIOS = [scenario for file in FILES for scenario in load(file)]
+FILES = {file.stem: load(file) for file in sorted(Path(__file__).parent.glob("*.yaml"))}
+SCENARIOS = [scenario for scenarios in FILES.values() for scenario in scenarios]
 
 
-def test_there_are_scenarios_and_their_names_are_those_of_their_files() -> None:
-    assert [scenario.name for scenario in SCENARIOS] == [file.stem for file in FILES]
-    assert SCENARIOS
+def test_a_scenario_bears_the_id_of_its_case_and_a_name_of_its_own() -> None:
+    first = {stem: scenarios[0].name for stem, scenarios in FILES.items() if stem.startswith("o_")}
+    strays = [
+        scenario.name
+        for stem, scenarios in FILES.items()
+        for scenario in scenarios
+        if not scenario.name.startswith(("x_", stem[: len("o_001_")]))
+    ]
+
+    assert {stem: name for stem, name in first.items() if name != stem} == {}
+    assert strays == []
+    assert len({scenario.name for scenario in SCENARIOS}) == len(SCENARIOS)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
