@@ -72,6 +72,8 @@ def never_preempts(session: Session, task: int) -> bool:
 def close_claims(session: Session, job: int, mark: int, reason: str) -> None:
     """The claims of a job stay if it can start on its promises; else all of them are undone."""
     ledger = session.ledger
+    if ledger.checkpoint() == mark:
+        return
     if not session.chains.job_pipelined(session.view, job):
         ledger.rollback(mark)
         return

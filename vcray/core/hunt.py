@@ -51,7 +51,8 @@ class Hunt:
         self._rankings: dict[Class, Ranking] = {}
         self._best_effort = np.array([shape.best_effort for shape in session.view.shapes], dtype=bool)
         self._failed: dict[object, int] = {}
-        self._more: tuple[object, int, Yield] | None = None
+        self._more: tuple[object, int, Yield, bool] | None = None
+        self._looked = False
 
     def claim(self, task: int, pool: Pool, others: bool = True, scope: Scope | None = None) -> bool:
         """Room for a pending task: promised in the ledger, with the evictions that it takes. False: nothing changed.
@@ -67,16 +68,28 @@ class Hunt:
         key = (self._key(claim, cls, others), pool, MISSING if scope is None else scope.hypernode)
         if self._failed.get(key) == session.ledger.version:
             return False
-        if (
-            others
-            and session.chains.queue_allows(view, queue, shape, 1)
-            and session.placer.promise(job, shape, task, scope, self.promises_for)
-        ):
-            return True
+        self._looked = others and session.chains.queue_allows(view, queue, shape, 1) > 0
+        if self._looked:
+            near = self._only_place(key, cls)
+            if near is None:
+                if session.placer.promise(job, shape, task, scope, self.promises_for):
+                    return True
+            elif session.placer.promise_at(job, shape, task, near, self.promises_for):
+                return True
         if self._evict_somewhere(claim, cls, pool, others, key):
             return True
         self._failed[key] = session.ledger.version
         return False
+
+    def _only_place(self, key: object, cls: Class) -> int | None:
+        """The one node where room may have come up since an equal claim looked everywhere; None: look everywhere again."""
+        if self._more is None or self._more[:2] != (key, self.session.ledger.version) or not self._more[3]:
+            return None
+        spec = cls.shape.spec
+        across = (
+            cls.moves or cls.reserves or spec.affinity or spec.anti_affinity or spec.spread or spec.matches
+        )
+        return None if across else self._more[2].node
 
     def _key(self, claim: Claim, cls: Class, others: bool) -> object:
         """Claims with equal keys end alike in the same state: nothing that judges them tells them apart. Own pods of the
@@ -103,7 +116,7 @@ class Hunt:
             self.session.meter.attempts += 1
             if self.take(claim, cls, found):
                 taken = self.session.ledger.evicted_since(mark)
-                self._more = (key, self.session.ledger.version, found.without(taken))
+                self._more = (key, self.session.ledger.version, found.without(taken), self._looked)
                 return True
         return False
 
