@@ -346,12 +346,15 @@ class Claims:
         left: dict[str, Amounts] = {}
         found = []
         for job, pod in pairs:
-            held = left.setdefault(
-                job.queue, shares.claimed(self.s.cluster, self.s.cluster.queues[job.queue])
+            queue = self.s.cluster.queues[job.queue]
+            held = left.setdefault(job.queue, shares.claimed(self.s.cluster, queue))
+            left[job.queue] = minus(held, pod.request)
+            broken = any(
+                pod.request.get(name, 0) > 0 and left[job.queue].get(name, 0) < sure
+                for name, sure in queue.guarantee.items()
             )
-            if self._is_over(held, self.s.share[job.queue].deserved):
+            if self._is_over(held, self.s.share[job.queue].deserved) and not broken:
                 found.append(pod)
-                left[job.queue] = minus(held, pod.request)
         return found
 
     def _is_over(self, held: Amounts, deserved: Amounts) -> bool:

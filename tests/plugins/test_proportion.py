@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from tests.builders import GPU, gang, node, pod, podgroup, queue
+from tests.plugins.claims import chosen, claim_of
 from tests.plugins.worlds import World
 from vcray.actions.allocate import Allocate
 from vcray.core.hooks import Vote
 from vcray.core.policy import policy_of
 from vcray.core.session import decide
 from vcray.core.space import CPU, MEMORY, PODS
+from vcray.core.victims import ClaimKind
 from vcray.plugins.gang import Gang
 from vcray.plugins.predicates import Predicates
 from vcray.plugins.proportion import Proportion
@@ -359,3 +361,23 @@ def test_states_of_queues_do_not_matter_without_a_share_plugin() -> None:
         for tiers in (shares, [shares[0][:2]])
     }
     assert bound == {3: 0, 2: 1}
+
+
+def test_the_pod_that_crosses_the_line_goes_unless_it_is_guaranteed() -> None:
+    """In Volcano it goes in either case, and the queue is left with less than it was promised."""
+
+    def given(guarantee: int) -> list[str] | None:
+        world = World(
+            node("n1", cpu=8, pods=900),
+            queue("qa", weight=9),
+            queue("qb", guarantee={"cpu": guarantee}),
+            podgroup("a", 0, queue="qa"),
+            podgroup("b", 0, queue="qb"),
+            [pod(f"a{i}", group="a", cpu=2, node="n1") for i in range(2)],
+            [pod(f"b{i}", group="b", cpu=2, node="n1") for i in range(2)],
+            [pod(f"new{i}", group="a", cpu=1) for i in range(9)],
+        )
+        claim = claim_of(world, "new0", ClaimKind.RECLAIM)
+        return chosen(world, world.plugin(Proportion).reclaimable, claim, ["b0", "b1"])
+
+    assert [given(cpu) for cpu in (3, 2, 0)] == [[], ["b0"], ["b0", "b1"]]

@@ -118,13 +118,17 @@ class Proportion(Plugin[Args]):
         )
 
     def reclaimable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:
-        """A queue gives while it is over what it deserves of any resource; the pod that crosses the line still goes.
+        """A queue gives while it is over what it deserves of any resource; the pod that crosses the line still goes, unless it
+        holds some of what is guaranteed to the queue.
 
         What the candidates before one hold is taken to be gone: the first that may stay ends it for its queue on a node."""
         gone = candidates.running(candidates.queue, candidates.request, inclusive=False)
         surplus = view.queues.claimed - np.array(self.deserved_, dtype=np.float64).T
         over: Bool = np.logical_or.reduce(surplus[:, candidates.queue] - gone >= EPSILON, axis=0)
-        return over
+        sure = view.snapshot.queues.guarantee[:, candidates.queue]
+        left = view.queues.claimed[:, candidates.queue] - gone - candidates.request
+        breaks: Bool = np.logical_or.reduce((left < sure) & (candidates.request > 0), axis=0)
+        return over & ~breaks
 
     def evictable(self, view: View, claim: Claim, candidates: Candidates) -> Bool | None:
         """For `gangreclaim` as for `reclaim`; within a queue nothing."""
