@@ -45,7 +45,7 @@ def test_a_delta_survives_the_wire() -> None:
 
 
 def test_a_delta_of_another_version_is_refused() -> None:
-    with pytest.raises(DeltaError, match="schema 99, this process reads 3"):
+    with pytest.raises(DeltaError, match="schema 99, this process reads 4"):
         unpack(b"\x91\x63")
     with pytest.raises(DeltaError, match="not a delta"):
         unpack(b"\xc1")

@@ -1,12 +1,13 @@
-"""priority and conformance: orders, and a plugin that has nothing to say yet."""
+"""priority and conformance: orders, and who is never a victim."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tests.builders import gang, node, pod, podgroup, priority_class
+from tests.plugins.claims import chosen, claim_of
 from tests.plugins.worlds import World
-from vcray.core.plugin import HOOKS
+from vcray.core.victims import ClaimKind
 from vcray.plugins.conformance import Conformance
 from vcray.plugins.priority import Priority
 
@@ -44,6 +45,26 @@ def test_a_job_starves_while_any_task_has_neither_node_nor_promise() -> None:
     assert not plugin.job_starving(world.view, job)
 
 
-def test_conformance_loads_and_has_no_say_on_placement() -> None:
-    assert not {name for name in vars(Conformance) if name in HOOKS}
-    World(node("n1")).plugin(Conformance)
+def test_conformance_spares_critical_pods_and_those_of_the_system() -> None:
+    classes = {"a": "system-node-critical", "b": "system-cluster-critical", "c": "critical"}
+    system, like_it = ("kube-system", "kube-systems")
+    world = World(
+        node("n1"),
+        gang("g", 1, cpu=1),
+        [podgroup("run", 0, namespace=namespace) for namespace in ("default", system, like_it)],
+        [
+            pod(name, group="run", node="n1", cpu=1, spec={"priorityClassName": priority})
+            for name, priority in classes.items()
+        ],
+        [pod("d", namespace=namespace, group="run", node="n1", cpu=1) for namespace in (system, like_it)],
+    )
+    plugin = world.plugin(Conformance)
+    for kind, judge in (
+        (ClaimKind.PREEMPT, plugin.preemptable),
+        (ClaimKind.RECLAIM, plugin.reclaimable),
+        (ClaimKind.GANG_RECLAIM, plugin.evictable),
+    ):
+        victims = chosen(
+            world, judge, claim_of(world, "g-worker-0", kind), [*classes, "kube-system/d", "kube-systems/d"]
+        )
+        assert victims == ["c", "kube-systems/d"]

@@ -32,7 +32,7 @@ from vcray.core.arrays import Int
 from vcray.core.storage import ClaimRow, StorageClassRow
 from vcray.core.tables import PodFacts
 
-SCHEMA: Final = 3
+SCHEMA: Final = 4
 """Version of the frame; a reader refuses any other."""
 
 

@@ -22,10 +22,6 @@ class Conformance(Plugin[Args]):
 
     vetoes = True
 
-    def open(self, view: View) -> None:
-        """Looks at no pod before somebody is to be evicted. `willing_` (P,): all but critical ones."""
-        self.willing_: Bool | None = None
-
     def preemptable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:
         """All but critical pods."""
         snapshot = view.snapshot
@@ -48,11 +44,3 @@ class Conformance(Plugin[Args]):
     def claim_key(self, view: View, claim: Claim) -> object:
         """Nothing: whoever claims."""
         return None
-
-
-def _willing(view: View) -> Bool:
-    snapshot = view.snapshot
-    critical = np.array([facts.priority_class in CRITICAL for facts in snapshot.pod_facts], dtype=np.bool_)
-    system = np.array([name.startswith(NAMESPACE) for name in snapshot.tasks.names], dtype=np.bool_)
-    willing: Bool = ~(critical[snapshot.tasks.facts] | system)
-    return willing
