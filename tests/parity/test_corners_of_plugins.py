@@ -13,6 +13,7 @@ from tests.plugins.test_devices import device_class, resource_claim, slice_of, u
 from tests.plugins.test_nodeorder import asking, preferring
 from tests.plugins.worlds import World
 from vcray.actions.allocate import Allocate
+from vcray.api import devices, names
 from vcray.api.wire import to_pod
 from vcray.cache import groups
 from vcray.config.scheduler import FLAGS, load_scheduler_config
@@ -216,3 +217,25 @@ def test_preferences_of_pods_placed_in_this_session_count_on_every_node() -> Non
 
     assert term.raw is not None
     assert seen.by_node(term.raw) == {"n1": 0, "n2": 5}
+
+
+KEYS = {
+    "pods": "preemptable revocable-zone cooldown-time numa-topology-policy topology-decision task-spec "
+    "resource-strategy-scoring-type resource-strategy-weight gpu-index",
+    "groups": "preemptable revocable-zone sla-waiting-time jdb-min-available jdb-max-unavailable job-allocated-hypernode "
+    "task-topology-affinity task-topology-anti-affinity task-topology-task-order",
+    "queues": "hierarchy hierarchy-weights nodegroup-resource-limits",
+    "nodes": "oversubscription-cpu oversubscription-memory node-vgpu-register gpu-unhealthy-ids",
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_annotations_that_volcano_reads_reach_the_plugins(kind: str) -> None:
+    kept = {
+        "pods": devices.is_pod_note,
+        "groups": names.GROUP_NOTES.__contains__,
+        "queues": names.QUEUE_NOTES.__contains__,
+        "nodes": devices.NODE_KEYS.__contains__,
+    }[kind]
+
+    assert [key for key in KEYS[kind].split() if not kept(f"volcano.sh/{key}")] == []
