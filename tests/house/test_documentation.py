@@ -10,6 +10,8 @@ import pytest
 from vcray.cli.main import COMMANDS, cli
 from vcray.cli.vcctl import ROOT as VCCTL
 from vcray.config.settings import PREFIX, Settings
+from vcray.core.combine import COMBINE
+from vcray.core.plugin import HOOKS
 from vcray.errors import CODES
 from vcray.metrics import Metrics
 
@@ -92,6 +94,13 @@ def test_every_metric_has_a_row_with_its_labels():
         assert re.findall(r"`(\w+)`", row[2]) == list(collector._labelnames)
     known = {collector._name for collector in Metrics().registry._collector_to_names}
     assert {name for name in table if name.startswith(("vcray_", "volcano_"))} == known
+
+
+def test_every_hook_has_a_row_with_its_flag_and_how_answers_combine():
+    table = {hook: row.removesuffix(" |").split(" | ")[2:] for hook, row in rows("hooks.md").items()}
+    table = {hook: row for hook, row in table.items() if hook not in ("hook", "---")}
+
+    assert table == {hook: [COMBINE[hook][0] or "none", COMBINE[hook][1]] for hook in HOOKS}
 
 
 @pytest.mark.parametrize(("path", "command"), vcray_commands())
