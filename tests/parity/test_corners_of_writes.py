@@ -49,3 +49,20 @@ async def test_a_nominated_node_is_written_with_the_condition_and_never_cleared(
     assert seen == [("n1", "soon"), ("n1", "later")]
     events = [dig_str(event, "reason") for event in (await bench.plain.list(EVENTS)).items]
     assert events == ["FailedScheduling", "FailedScheduling"]
+
+
+async def test_conditions_of_pods_are_written_although_the_group_could_not_be() -> None:
+    bench = Bench()
+    await bench.prepare()
+    name = min(bench.uids)
+    uid = str(bench.head(await bench.plain.get(PODGROUPS, "default", "train"))["uid"])
+    status = GroupStatus(Phase.RUNNING, 2, 0, 0, ())
+    said = Waiting("default/train", ((name, bench.uids[name]),), "Unschedulable", "no room")
+    stale = GroupUpdate("default/train", uid, "1", status)
+
+    await bench.execute(Decisions(1, groups=(stale,), waiting=(said,)), LIMITS)
+
+    pod = await bench.plain.get(PODS, "default", name.partition("/")[2])
+    told = [dig_str(each, "message") for each in dig_list(pod, "status", "conditions")]
+    group = await bench.plain.get(PODGROUPS, "default", "train")
+    assert (told, dig_str(group, "status", "phase") == "Running") == (["no room"], False)
