@@ -105,16 +105,17 @@ def test_preempt_takes_on_the_node_of_the_highest_score() -> None:
 
 
 def test_claims_pod_by_pod_leave_jobs_with_a_topology_to_those_of_gangs() -> None:
-    """A soft topology does not hinder reclaim, which in Volcano serves hard ones too."""
+    """A soft topology and one of an unknown tier do not hinder reclaim, which in Volcano serves hard ones too."""
     hard, soft = Closeness(soft=False, tier=1), Closeness(soft=True, tier=None)
+    unknown = Closeness(soft=False, tier=None, tier_name="rack")
     nodes, victims = [Node("n1", 4)], running("v", 4, queue="qb")
 
     def went(action: str, queue: str, near: Closeness) -> int:
         claimant = Job("p", [Pod("p", cpu=1)], priority=99, queue=queue, closeness=near)
         return len(evicted(run(snapshot(nodes, [victims, claimant], QUEUES), action)))
 
-    assert [went("preempt", "qb", near) for near in (hard, soft)] == [0, 0]
-    assert [went("reclaim", "qa", near) for near in (hard, soft)] == [0, 1]
+    assert [went("preempt", "qb", near) for near in (hard, soft, unknown)] == [0, 0, 0]
+    assert [went("reclaim", "qa", near) for near in (hard, soft, unknown)] == [0, 1, 1]
 
 
 def test_reclaim_alone_evicts_nobody_for_a_pod_that_fits_an_idle_node() -> None:

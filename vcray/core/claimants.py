@@ -97,7 +97,13 @@ def stays_near(view: View, job: int) -> bool:
 
 
 def must_stay_near(view: View, job: int) -> bool:
-    """Is a hard one? Claims of `reclaim` look at one pod at a time, so they could evict where the job may not go."""
+    """Is a hard one, of a tier that is known? Claims of `reclaim` look at one pod at a time, so they could evict where the job
+    may not go; a tier that nobody knows restricts nothing."""
     jobs = view.snapshot.jobs
     stated = (jobs.closeness[job], *(policy.closeness for policy in jobs.subgroups[job]))
-    return any(closeness is not None and not closeness.soft for closeness in stated)
+    return any(
+        closeness is not None
+        and not closeness.soft
+        and (closeness.tier is not None or closeness.tier_name in view.hypernodes.tier_names)
+        for closeness in stated
+    )
