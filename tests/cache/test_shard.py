@@ -77,6 +77,4 @@ def test_what_is_older_than_the_last_word_goes_nowhere() -> None:
 
 
 def test_kinds_of_no_concern_go_nowhere() -> None:
-    assert (
-        Router(2).route(Event("ADDED", "Secret", {"kind": "Secret", "metadata": {"name": "x"}})) == ()
-    )
+    assert Router(2).route(Event("ADDED", "Secret", {"kind": "Secret", "metadata": {"name": "x"}})) == ()

@@ -25,7 +25,9 @@ tiers:
 
 def decided(*objects, on=True, share="capacity"):
     policy = replace(policy_from(CONF.format(share=share), discover()), gates=on)
-    return decide(snapshot_of([node("n1", cpu=16), queue("default", capability={"cpu": 4}), *objects]), policy)
+    return decide(
+        snapshot_of([node("n1", cpu=16), queue("default", capability={"cpu": 4}), *objects]), policy
+    )
 
 
 def gated(name, cpu, group="g", gates=(GATE,), note="true", **given):

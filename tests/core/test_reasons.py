@@ -6,7 +6,7 @@ from tests.core.random_worlds import random_snapshot
 from tests.core.world import Job, Node, Pod, equal_pods, snapshot
 from vcray.config.scheduler import HELM_CONF, load_scheduler_config
 from vcray.core.policy import build_policy
-from vcray.core.reasons import fit_error, group_sentence
+from vcray.core.reasons import fit_error, group_sentence, origin_sentence
 from vcray.core.session import decide, open_session
 from vcray.core.tables import Status, Taint
 from vcray.registry import discover
@@ -60,13 +60,14 @@ def test_a_hold_speaks_for_all_nodes() -> None:
 def test_a_groups_sentence_has_all_its_parts() -> None:
     counts = {Status.PENDING: 2, Status.RUNNING: 1, Status.FAILED: 0}
 
-    assert group_sentence(False, counts, 3, {"Unschedulable": 1, "Schedulable": 1}, ("p", "0/0 nodes")) == (
-        "pod group is not ready, 1 Running, 2 Pending, 3 minAvailable; "
-        "Pending: 1 Schedulable, 1 Unschedulable. Origin reason is p: 0/0 nodes"
+    assert group_sentence(False, counts, 3, {"Unschedulable": 1, "Schedulable": 1}) == (
+        "pod group is not ready, 1 Running, 2 Pending, 3 minAvailable; Pending: 1 Schedulable, 1 Unschedulable"
     )
-    assert group_sentence(True, {Status.RUNNING: 1}, 1, {"Unschedulable": 0}, None) == (
+    assert origin_sentence(("p", "0/0 nodes")) == ". Origin reason is p: 0/0 nodes"
+    assert group_sentence(True, {Status.RUNNING: 1}, 1, {"Unschedulable": 0}) == (
         "pod group is ready, 1 Running, 1 minAvailable"
     )
+    assert origin_sentence(None) == ""
 
 
 def test_every_refusal_has_a_reason() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from vcray.core.arrays import Bool, Int
 from vcray.core.decisions import Event, GroupUpdate
 from vcray.core.ledger import Ledger
-from vcray.core.reasons import group_sentence
+from vcray.core.reasons import group_sentence, origin_sentence
 from vcray.core.record import Record
 from vcray.core.tables import MISSING, READY_STATUS, Condition, GroupStatus, Phase, Status
 from vcray.core.view import View
@@ -33,6 +33,7 @@ class Collector:
         self.conditions: dict[int, dict[str, Condition]] = {}
         self._since = datetime.fromtimestamp(int(view.snapshot.now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._sentences: dict[int, str] = {}
+        self._heads: dict[tuple[object, ...], str] = {}
         self._undone: Counter[int] | None = None
         self._origins: dict[int, tuple[str, str]] | None = None
 
@@ -46,16 +47,20 @@ class Collector:
         """Why the job's pods do not all run, as one sentence; asked often, made once."""
         sentence = self._sentences.get(job)
         if sentence is None:
-            count = self.view.jobs.count[:, job].tolist()
-            undone = self.undone(job)
-            sentence = self._sentences[job] = group_sentence(
-                self.ready(job),
-                {status: count[status] for status in Status},
-                int(self.view.snapshot.jobs.min_available[job]),
-                {SCHEDULABLE: undone, UNSCHEDULABLE: count[Status.PENDING] - undone},
-                self._origin().get(job),
-            )
+            sentence = self._sentences[job] = self._counts(job) + origin_sentence(self._origin().get(job))
         return sentence
+
+    def _counts(self, job: int) -> str:
+        """The part of the sentence that counts; equal counts, as of gangs of one kind, give one text."""
+        count = self.view.jobs.count[:, job].tolist()
+        least, undone = int(self.view.snapshot.jobs.min_available[job]), self.undone(job)
+        key = (*count, int(self.view.jobs.pending_best_effort[job]), least, undone)
+        text = self._heads.get(key)
+        if text is None:
+            pending = {SCHEDULABLE: undone, UNSCHEDULABLE: count[Status.PENDING] - undone}
+            statuses = {status: count[status] for status in Status}
+            text = self._heads[key] = group_sentence(self.ready(job), statuses, least, pending)
+        return text
 
     def undone(self, job: int) -> int:
         """Pending tasks whose last placement was an allocation that was rolled back."""
@@ -186,6 +191,7 @@ def _events(view: View, collector: Collector, phase: Int, changed: Bool) -> list
     jobs, count = view.snapshot.jobs, view.jobs.count
     missing = jobs.queue == MISSING
     waits = np.isin(phase, (Phase.UNKNOWN, Phase.PENDING, Phase.INQUEUE))
+    pending, total = count[Status.PENDING].tolist(), count.sum(axis=0).tolist()
     events = []
     for job in np.flatnonzero(missing | waits | changed).tolist():
         name, uid = jobs.names[job], jobs.uids[job]
@@ -194,8 +200,7 @@ def _events(view: View, collector: Collector, phase: Int, changed: Bool) -> list
             events.append(Event("PodGroup", name, uid, "Warning", UNSCHEDULABLE, text))
         elif not waits[job]:
             events.append(Event("PodGroup", name, uid, "Normal", "Scheduled", "pod group is ready"))
-        elif count[Status.PENDING, job] or not collector.ready(job):
-            head = f"{count[Status.PENDING, job]}/{count[:, job].sum()} tasks in gang unschedulable: "
-            text = head + collector.fit_error(job)
+        elif pending[job] or not collector.ready(job):
+            text = f"{pending[job]}/{total[job]} tasks in gang unschedulable: {collector.fit_error(job)}"
             events.append(Event("PodGroup", name, uid, "Warning", UNSCHEDULABLE, text))
     return events

@@ -85,18 +85,15 @@ def role_failed(task: str, role: str) -> str:
 
 
 def group_sentence(
-    ready: bool,
-    statuses: Mapping[Status, int],
-    minimum: int,
-    pending: Mapping[str, int],
-    origin: tuple[str, str] | None,
+    ready: bool, statuses: Mapping[Status, int], minimum: int, pending: Mapping[str, int]
 ) -> str:
-    """A PodGroup's sentence: counts by status with the minimum, reasons of pending tasks, one task's own reason."""
+    """A PodGroup's sentence: counts by status with the minimum, and how many wait for which reason."""
     counts = {STATUS_NAMES[status]: count for status, count in statuses.items() if count}
     text = f"pod group is {'' if ready else 'not '}ready, {histogram({**counts, 'minAvailable': minimum})}"
     reasons = {reason: count for reason, count in pending.items() if count}
-    if reasons:
-        text += f"; Pending: {histogram(reasons)}"
-    if origin is not None:
-        text += f". Origin reason is {origin[0]}: {origin[1]}"
-    return text
+    return f"{text}; Pending: {histogram(reasons)}" if reasons else text
+
+
+def origin_sentence(origin: tuple[str, str] | None) -> str:
+    """What the sentence ends with: one task and its own reason, where one has any."""
+    return "" if origin is None else f". Origin reason is {origin[0]}: {origin[1]}"

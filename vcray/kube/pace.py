@@ -29,7 +29,9 @@ class PacedTransport(PassingTransport):
         self._slack_s = (max(burst, 1) - 1) * self._gap_s
         self._clock = clock or WallClock()
         self._sleep = sleep
-        self._next = self._clock.now() - self._slack_s  # when the next request would leave, did all leave evenly
+        self._next = (
+            self._clock.now() - self._slack_s
+        )  # when the next request would leave, did all leave evenly
 
     async def request(
         self,

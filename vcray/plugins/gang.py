@@ -136,20 +136,20 @@ class Gang(Plugin[Args]):
         """Condition Scheduled or Unschedulable of each job that has tasks and a queue, by the task count alone.
 
         A job that misses only a role minimum therefore says Scheduled, as in Volcano."""
-        least = view.snapshot.jobs.min_available
-        told = (view.jobs.count.sum(axis=0) > 0) & (view.snapshot.jobs.queue != MISSING)
+        least, total = view.snapshot.jobs.min_available, view.jobs.count.sum(axis=0)
+        told = (total > 0) & (view.snapshot.jobs.queue != MISSING)
         ready = _all_ready(view) >= least
         for job in np.flatnonzero(told & ready).tolist():
             closing.condition(job, "Scheduled", "tasks in gang are ready to be scheduled", "")
+        short, totals = (least - _holding(view)).tolist(), total.tolist()
         for job in np.flatnonzero(told & ~ready).tolist():
             if not _only_ending(view, job):
-                total = int(view.jobs.count[:, job].sum())
-                short = int(least[job]) - (_tasks(view, job, READY_STATUS) + closing.undone(job))
                 closing.condition(
                     job,
                     "Unschedulable",
                     "NotEnoughResources",
-                    f"{short}/{total} tasks in gang unschedulable: {closing.fit_error(job)}",
+                    f"{short[job] - closing.undone(job)}/{totals[job]} tasks in gang unschedulable: "
+                    f"{closing.fit_error(job)}",
                 )
 
 
@@ -177,8 +177,13 @@ def _ready(view: View, job: int) -> int:
 
 def _all_ready(view: View) -> Int:
     """(J,) `_ready` of every job."""
-    ready: Int = view.jobs.pending_best_effort + view.jobs.count[list(READY_STATUS)].sum(axis=0)
-    return ready
+    return view.jobs.pending_best_effort + _holding(view)
+
+
+def _holding(view: View) -> Int:
+    """(J,) tasks of every job that hold a node or are done."""
+    holding: Int = view.jobs.count[_READY_ROWS].sum(axis=0)
+    return holding
 
 
 def _roles_short(
