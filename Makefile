@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test test-unit lint kubernetes crds bench bench-full oracle-full crash-full watchers-full suite ci lock clean help
+.PHONY: install demo test test-unit lint kubernetes crds bench bench-full oracle-full crash-full watchers-full soak-full suite ci lock clean help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -60,6 +60,9 @@ crash-full: install kubernetes ## kill -9 of each process ten times while 50 gan
 
 watchers-full: install kubernetes ## 5,000 changes to each of 100 watchers, on both servers
 	@VCRAY_WATCHERS=100 VCRAY_EVENTS=5000 $(BIN)/python -m pytest -q tests/conformance/server/test_many_watchers.py
+
+soak-full: install ## 1,000 rounds of random demand in which evictions must come to rest
+	@VCRAY_SOAK=1000 $(BIN)/python -m pytest -q tests/properties/test_soak.py --timeout 3600
 
 suite: install kubernetes ## Kubernetes' own end-to-end suite against the embedded server
 	@$(BIN)/python -m pytest -q -m suite tests
