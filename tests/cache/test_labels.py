@@ -6,7 +6,8 @@ import pytest
 
 from vcray.api.wire import Requirement as WireRequirement
 from vcray.api.wire import Selector
-from vcray.cache.labels import NOTHING, fold_keys, requirements_of, satisfies, selects
+from vcray.cache.labels import NOTHING, fold_keys, requirements_of, selects
+from vcray.core.selectors import satisfies
 from vcray.core.snapshot import SelectorSpec
 from vcray.core.tables import Requirement
 

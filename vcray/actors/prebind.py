@@ -19,8 +19,8 @@ from vcray.api.jsonview import dig, dig_object, dig_str, dig_strings
 from vcray.api.meta import JsonObject
 from vcray.api.resources import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, Resource
 from vcray.cache.details.storage import read_volume
-from vcray.cache.labels import satisfies
 from vcray.core.decisions import Bind, Preparation
+from vcray.core.selectors import satisfies
 from vcray.errors import VcrayError
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import NotFound

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from vcray.cache.details import unpack_row
-from vcray.cache.labels import Labels, normalise, satisfies
+from vcray.cache.labels import Labels, normalise
 from vcray.cache.podspec import SpreadForm, TermForm
 from vcray.cache.rows import (
     ClusterRow,
@@ -19,6 +19,7 @@ from vcray.cache.rows import (
     QueueRow,
     WorkloadRow,
 )
+from vcray.core.selectors import satisfies
 from vcray.core.snapshot import SelectorSpec
 from vcray.core.storage import ClaimRow, StorageClassRow
 from vcray.core.tables import Requirement

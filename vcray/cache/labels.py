@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 from vcray.api.wire import Requirement as WireRequirement
 from vcray.api.wire import Selector
+from vcray.core.selectors import satisfies
 from vcray.core.snapshot import SelectorSpec
 from vcray.core.tables import Notes, Requirement
 
@@ -62,26 +63,6 @@ def fold_keys(
     An API server that has folded them already yields the same requirements, which are then not doubled."""
     own = [Requirement(key, operator, (labels[key],)) for key in keys if key in labels]
     return normalise([*requirements, *own]) if own else requirements
-
-
-def satisfies(requirements: Iterable[Requirement], labels: Mapping[str, str]) -> bool:
-    """Do the labels meet all requirements? NotIn and DoesNotExist hold for an absent key. Unknown operators never hold."""
-    for requirement in requirements:
-        value = labels.get(requirement.key)
-        match requirement.operator:
-            case "In":
-                holds = value is not None and value in requirement.values
-            case "NotIn":
-                holds = value is None or value not in requirement.values
-            case "Exists":
-                holds = value is not None
-            case "DoesNotExist":
-                holds = value is None
-            case _:
-                holds = False
-        if not holds:
-            return False
-    return True
 
 
 def selects(selector: SelectorSpec, namespace: str, labels: Mapping[str, str]) -> bool:

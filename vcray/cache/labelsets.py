@@ -11,8 +11,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from vcray.cache.interning import Interner, grown
-from vcray.cache.labels import NOTHING, Labels, satisfies, selects
+from vcray.cache.labels import NOTHING, Labels, selects
 from vcray.core.arrays import Int
+from vcray.core.selectors import satisfies
 from vcray.core.snapshot import SelectorSpec
 from vcray.core.tables import Requirement
 

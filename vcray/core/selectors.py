@@ -6,7 +6,7 @@ answers as long as the node table lives. Semantics are those of Kubernetes' comp
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -53,6 +53,26 @@ def affinity_mask(nodes: NodeTable, spec: ShapeSpec) -> Bool | None:
             allowed |= term_mask(nodes, term)
         mask &= allowed
     return mask
+
+
+def satisfies(requirements: Iterable[Requirement], labels: Mapping[str, str]) -> bool:
+    """Do the labels of an object meet all requirements of a selector? NotIn and DoesNotExist hold for an absent key. Unknown operators never hold."""
+    for requirement in requirements:
+        value = labels.get(requirement.key)
+        match requirement.operator:
+            case "In":
+                holds = value is not None and value in requirement.values
+            case "NotIn":
+                holds = value is None or value not in requirement.values
+            case "Exists":
+                holds = value is not None
+            case "DoesNotExist":
+                holds = value is None
+            case _:
+                holds = False
+        if not holds:
+            return False
+    return True
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:

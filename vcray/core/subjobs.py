@@ -16,6 +16,7 @@ import numpy as np
 
 from vcray.core.arrays import Bool, Int, Int8
 from vcray.core.hypernodes import HyperNodes
+from vcray.core.selectors import satisfies
 from vcray.core.snapshot import Snapshot
 from vcray.core.space import FIRST, PODS
 from vcray.core.tables import (
@@ -25,7 +26,6 @@ from vcray.core.tables import (
     STATUSES,
     Closeness,
     Notes,
-    Requirement,
     ShapeSpec,
     Status,
     SubGroupPolicy,
@@ -204,7 +204,7 @@ def _group_of(job: str, policies: Sequence[SubGroupPolicy], labels: Notes) -> tu
     own = dict(labels)
     for row, policy in enumerate(policies):
         values = [own.get(key, "") for key in policy.keys]
-        if values and all(values) and _meets(own, policy.requirements):
+        if values and all(values) and satisfies(policy.requirements, own):
             text = "-".join(values)
             if len(text) > _LONGEST:
                 text = str(fnv32(text))
@@ -223,26 +223,6 @@ def fnv32(text: str) -> int:
     for byte in text.encode():
         value = (value * 16777619) % 2**32 ^ byte
     return value
-
-
-def _meets(labels: Mapping[str, str], requirements: Sequence[Requirement]) -> bool:
-    """Do labels meet a selector? An operator that is unknown never holds."""
-    for requirement in requirements:
-        value = labels.get(requirement.key)
-        match requirement.operator:
-            case "In":
-                holds = value is not None and value in requirement.values
-            case "NotIn":
-                holds = value is None or value not in requirement.values
-            case "Exists":
-                holds = value is not None
-            case "DoesNotExist":
-                holds = value is None
-            case _:
-                holds = False
-        if not holds:
-            return False
-    return True
 
 
 def _recover(snapshot: Snapshot, tree: HyperNodes, parts: Parts, holds: Bool) -> None:

@@ -12,10 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from vcray.cache.labels import satisfies
 from vcray.core.arrays import Bool, Int
 from vcray.core.budgets import Budget
 from vcray.core.plugin import Args, Plugin
+from vcray.core.selectors import satisfies
 from vcray.core.tables import Notes, Requirement, Status
 from vcray.core.victims import Candidates, Claim
 from vcray.core.view import View

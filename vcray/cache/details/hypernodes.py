@@ -18,9 +18,10 @@ import msgspec
 from vcray.api.meta import JsonObject
 from vcray.api.wire import Selector
 from vcray.cache.details.source import NODES, Kept, Source
-from vcray.cache.labels import Labels, requirements_of, satisfies
+from vcray.cache.labels import Labels, requirements_of
 from vcray.cache.translate import number, section, text
 from vcray.core.hypernodes import HyperNodeTable
+from vcray.core.selectors import satisfies
 from vcray.core.tables import MISSING, Requirement
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from operator import attrgetter
 
 import numpy as np
 
-from vcray.cache.labels import satisfies
 from vcray.core.arrays import Bool, Int
 from vcray.core.decisions import Preparation
 from vcray.core.hooks import Reject
+from vcray.core.selectors import satisfies
 from vcray.core.storage import ONE_POD, ClaimRow, Storage, Volume
 from vcray.core.view import Shape, View
 from vcray.plugins.predicates.free_volumes import NOWHERE, FreeVolumes
