@@ -25,7 +25,7 @@ CODES: dict[str, str] = {
     "VC0102": "a field of the scheduler configuration has the wrong type",
     "VC0103": "the scheduler configuration is empty",
     "VC0105": "unknown action",
-    "VC0106": "unknown plugin flag",
+    "VC0106": "unknown plugin flag, or one in the wrong place",
     "VC0107": "unknown plugin",
     "VC0108": "unknown or ill-typed plugin argument",
     "VC0109": "two settings of the scheduler configuration exclude each other",

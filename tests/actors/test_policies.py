@@ -81,6 +81,20 @@ def test_what_is_left_out_is_counted_each_round_and_logged_once(
     assert len([each for each in caplog.records if "left out" in each.getMessage()]) == 2
 
 
+def test_a_file_whose_import_hangs_is_refused_and_the_last_good_one_stays(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "return 1.0")
+    policies = Policies(discover([], tmp_path), folder.metrics, import_s=0.2)
+    policies.read(CONF)
+    good = (tmp_path / "mine.py").read_text()
+    (tmp_path / "mine.py").write_text(f"{good}\nwhile True: pass")
+
+    with pytest.raises(ConfigError, match=r"VC0110 .*was not imported within 0.2 s; look for a loop"):
+        policies.read(CONF)
+
+    (tmp_path / "mine.py").write_text(good)
+    assert len(decide(WORLD, policies.read(CONF)[0]).commits) == 1
+
+
 def test_a_hook_that_hangs_is_interrupted_and_left_out(tmp_path: Path) -> None:
     folder = Folder(tmp_path, "while True: pass", budget_s=0.05)
     policy, _ = folder.policies.read(CONF)

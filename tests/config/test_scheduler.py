@@ -154,6 +154,11 @@ def test_keys_that_nobody_reads_are_told_and_skipped():
             "does it belong under `arguments`?",
         ),
         (
+            "tiers: [{plugins: [{name: gang, arguments: {enableHierarchy: true}}]}]",
+            "VC0106 tiers[0].plugins[0].arguments.enableHierarchy: a flag has no effect among the arguments; "
+            "write it beside `name`",
+        ),
+        (
             "tiers: [{plugins: [{name: preempt}]}]",
             "VC0107 tiers[0].plugins[0]: 'preempt' is an action; name it in `actions`",
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ from vcray.core.hooks import Vote
 from vcray.core.plugin import Args, Plugin
 from vcray.core.policy import Policy, policy_of
 from vcray.core.pools import ScorersLost
-from vcray.core.session import decide
+from vcray.core.session import Session, decide
 from vcray.core.snapshot import Snapshot
 from vcray.plugins.gang import Gang
 
@@ -83,6 +84,25 @@ def test_a_hook_that_raises_or_answers_nonsense_is_left_out(hook: str) -> None:
     for decisions in (raising, talking):
         assert nodes_of(decisions) == nodes_of(without)
         assert replace(decisions, left_out=(), events=without.events) == without
+
+
+class Leaving(Action):
+    """Calls sys.exit."""
+
+    def run(self, session: Session) -> None:
+        raise SystemExit(3)
+
+
+@pytest.mark.parametrize("leaves", [SystemExit(3), asyncio.CancelledError()])
+def test_a_hook_that_would_end_the_process_is_left_out(leaves: BaseException) -> None:
+    def leave(*_: object) -> object:
+        raise leaves
+
+    for mine in (policy(user_plugin(node_score=leave)), policy(actions=(Leaving({}),))):
+        decisions = decide(WORLD, mine)
+
+        assert [each.hook for each in decisions.left_out] in (["node_score"], ["run"])
+        assert len(nodes_of(decisions)) == 3
 
 
 def test_a_warning_on_the_root_queue_tells_it() -> None:

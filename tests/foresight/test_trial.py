@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 
+from vcray.actors.watchdog import Watchdog
 from vcray.cli.main import execute
+from vcray.core.fence import Fence
 from vcray.errors import InputError
 from vcray.foresight.trial import breaches
 
@@ -54,6 +57,18 @@ def test_a_hook_that_raises_breaks_law_0(tmp_path: Path) -> None:
 
     assert [each.what.split(":")[0] for each in found] == ["law 1, node_score", "law 0, node_score"]
     assert "AttributeError: 'int' object has no attribute 'mean'" in found[1].what
+
+
+def test_what_does_not_come_back_is_told(tmp_path: Path) -> None:
+    fence = Fence(perf_counter, 0.2, Watchdog())
+    endless = GOOD.replace("return", "while True: pass\n        return")
+
+    (hangs,) = breaches(written(tmp_path, endless), fence)
+    (loops,) = breaches(written(tmp_path, "while True: pass", "loops.py"), fence)
+
+    assert (hangs.code, loops.code) == ("VC0119", "VC0110")
+    assert "law 0, node_score: took more than the 200 ms" in hangs.what
+    assert loops.what == "was not imported within 0.2 s; look for a loop at its top level"
 
 
 def test_an_action_must_run(tmp_path: Path) -> None:

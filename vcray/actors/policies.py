@@ -9,10 +9,10 @@ from time import perf_counter
 from vcray.actors.watchdog import Watchdog
 from vcray.config.scheduler import load_scheduler_config
 from vcray.core.decisions import LeftOut
-from vcray.core.fence import Fence, users_of
+from vcray.core.fence import Fence, Overrun, users_of, watched
 from vcray.core.policy import Policy, build_policy
 from vcray.core.shardrules import Mode, with_shard
-from vcray.errors import ConfigError
+from vcray.errors import ConfigError, Problem
 from vcray.kube.remote import HttpRemote
 from vcray.log import get_logger
 from vcray.metrics import Metrics
@@ -20,10 +20,27 @@ from vcray.registry import ACTIONS, Registry
 
 log = get_logger("plugins")
 
+IMPORT_S = 10.0
+"""How long users' files may take to be imported; scheduling waits for them."""
+
+_importing = Watchdog()
+
 
 def policy_from(text: str, registry: Registry) -> Policy:
     """The policy of a volcano-scheduler.conf. ConfigError when it cannot be used; what was skipped is in its problems."""
     return build_policy(load_scheduler_config(text, registry.names(ACTIONS)), registry)
+
+
+def policy_in_time(text: str, registry: Registry, seconds: float = IMPORT_S) -> Policy:
+    """`policy_from`; ConfigError VC0110 when the import of a user's file does not come back."""
+    if registry.folder is None:
+        return policy_from(text, registry)
+    try:
+        policy: Policy = watched(_importing, seconds, policy_from, (text, registry))
+    except Overrun:
+        what = f"a file that the configuration names was not imported within {seconds:g} s; look for a loop at its top level"
+        raise ConfigError(Problem("VC0110", str(registry.folder), what)) from None
+    return policy
 
 
 def policy_at_restart(text: str, registry: Registry) -> Policy:
@@ -32,7 +49,7 @@ def policy_at_restart(text: str, registry: Registry) -> Policy:
     A user's file that was broken meanwhile is left out, with an error in the log, rather than that nothing is scheduled; it is
     back once it is mended. ConfigError as `policy_from` for all else."""
     try:
-        return policy_from(text, registry)
+        return policy_in_time(text, registry)
     except ConfigError as error:
         if registry.folder is None or any(problem.code != "VC0110" for problem in error.problems):
             raise
@@ -51,7 +68,9 @@ class Policies:
         budget_s: float = 0.0,
         shard: tuple[str, Mode] = ("", "none"),
         gates: bool = False,
+        import_s: float = IMPORT_S,
     ) -> None:
+        self._import_s = import_s
         self._gates = gates
         self._shard = shard
         self._registry = registry
@@ -64,7 +83,7 @@ class Policies:
 
         ConfigError when the text or a file that it names cannot be used; what was known of the files then stays."""
         registry = self._registry.refreshed()
-        policy = policy_from(text, registry)
+        policy = policy_in_time(text, registry, self._import_s)
         self._registry = registry
         mark = f"\n# plugins: {registry.stamp}\n" if registry.stamp else ""
         return self.fenced(policy), text + mark

@@ -6,6 +6,7 @@ import contextlib
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from vcray.config.scheduler import SchedulerConfig
     from vcray.errors import Problem
     from vcray.registry import Registry
+
+
+CHECK_S = 20.0
+"""How long a plugin's file may take to be imported, and its hooks on one sample cluster together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +122,11 @@ def _registry(plugins_dir: Path | None) -> Registry:
 
 
 def _breaches(file: Path) -> list[Problem]:
+    from vcray.actors.watchdog import Watchdog
+    from vcray.core.fence import Fence
     from vcray.foresight.trial import breaches
 
-    return breaches(file)
+    return breaches(file, Fence(perf_counter, CHECK_S, Watchdog()))
 
 
 def _known(config: SchedulerConfig, registry: Registry) -> SchedulerConfig:

@@ -130,7 +130,11 @@ class Reader:
         if self.known_plugins is not None and name not in self.known_plugins:
             self._say("VC0107", where, unknown_name("plugin", name, self.known_plugins))
             return None
-        return PluginConfig(name, flags, dict(arguments), where)
+        for flag in sorted(FLAGS.intersection(arguments)):
+            what = "a flag has no effect among the arguments; write it beside `name`"
+            self._say("VC0106", f"{where}.arguments.{flag}", what)
+        given = {key: value for key, value in arguments.items() if key not in FLAGS}
+        return PluginConfig(name, flags, given, where)
 
     def _flags(self, entry: Document, where: str) -> dict[str, bool]:
         flags: dict[str, bool] = {}

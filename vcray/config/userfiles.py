@@ -77,10 +77,12 @@ def load(path: Path) -> ModuleType:
         del sys.modules[each]
     try:
         module = _import(path, name)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         for each in [each for each in sys.modules if _is_part(each, name)]:
             del sys.modules[each]
         sys.modules.update(before)
+        if not isinstance(error, (Exception, SystemExit)):  # interrupted
+            raise
         raise ConfigError(
             Problem("VC0110", _where(path, error), f"cannot be imported: {_said(error)}")
         ) from error

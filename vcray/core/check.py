@@ -26,7 +26,7 @@ import numpy as np
 from vcray.config.scheduler import PluginConfig
 from vcray.core.arrays import Int, Int32
 from vcray.core.checkclaims import breaches_of_claims
-from vcray.core.fence import HookFailed
+from vcray.core.fence import NO_LIMIT, Fence, HookFailed
 from vcray.core.hooks import DomainTerm, Preference
 from vcray.core.plugin import Args, Plugin
 from vcray.core.policy import Policy, Recipe
@@ -49,11 +49,15 @@ class Violation:
     what: str
 
 
-def check_plugin(plugin: type[Plugin[Args]], args: Args, snapshot: Snapshot) -> list[Violation]:
-    """All laws on one snapshot; an empty list when they hold. The first breach of a law by a hook is told."""
+def check_plugin(
+    plugin: type[Plugin[Args]], args: Args, snapshot: Snapshot, fence: Fence = NO_LIMIT
+) -> list[Violation]:
+    """All laws on one snapshot; an empty list when they hold. The first breach of a law by a hook is told.
+
+    fence: how much time all hooks may take together, so that one that never ends is told as well."""
     found: dict[tuple[int, str], Violation] = {}
     try:
-        check = _Check(plugin, args, snapshot)
+        check = _Check(plugin, args, snapshot, fence)
         for violation in check.all():
             found.setdefault((violation.law, violation.hook), violation)
     except HookFailed as failed:
@@ -65,8 +69,8 @@ RowHook = Callable[[Rows, Shape], object]
 
 
 class _Check:
-    def __init__(self, plugin: type[Plugin[Args]], args: Args, snapshot: Snapshot) -> None:
-        self.policy = Policy((), ((Recipe(plugin, args, PluginConfig(plugin.name)),),))
+    def __init__(self, plugin: type[Plugin[Args]], args: Args, snapshot: Snapshot, fence: Fence) -> None:
+        self.policy = Policy((), ((Recipe(plugin, args, PluginConfig(plugin.name)),),), fence=fence)
         self.snapshot = snapshot
         self.session = open_session(snapshot, self.policy)
         self.layout = Layout(self.session.ledger.matrix)

@@ -94,7 +94,7 @@ class _Spent:
             answer = _answer(method, arguments)
         else:
             try:
-                answer = _watched(fence.guard, budget - self.seconds, method, arguments)
+                answer = watched(fence.guard, budget - self.seconds, _answer, (method, arguments))
             except Overrun:
                 raise HookFailed(self.plugin, hook, self._over()) from None
         self.seconds += fence.clock() - started
@@ -106,11 +106,12 @@ class _Spent:
         return f"took more than the {self.fence.budget_s * 1000:g} ms that a plugin has in a round"
 
 
-def _watched(guard: Guard, seconds: float, method: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+def watched(guard: Guard, seconds: float, method: Callable[..., Any], arguments: tuple[Any, ...] = ()) -> Any:
+    """What a user's code answers; `Overrun` when it does not come back in time."""
     interrupted = False
     guard.begin(seconds)
     try:
-        return _answer(method, arguments)
+        return method(*arguments)
     except Overrun:
         interrupted = True
         raise
@@ -127,9 +128,9 @@ def _behind(spent: _Spent, hook: str, method: Callable[..., Any]) -> Callable[..
     def guarded(*arguments: Any) -> Any:
         try:
             answer = spent.call(hook, method, arguments)
-        except HookFailed:
+        except (HookFailed, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:  # SystemExit too: a plugin does not end the scheduler
             raise HookFailed(spent.plugin, hook, f"{type(error).__name__}: {error}") from error
         wrong = wrong_answer(hook, answer, arguments)
         if wrong:

@@ -132,7 +132,7 @@ def run(session: Session) -> Decisions:
             action.run(session)
         except HookFailed:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if is_built_in(type(action)):
                 raise
             raise HookFailed(action.name, "run", f"{type(error).__name__}: {error}") from error

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 from typing import cast
 
 from vcray.config import userfiles
 from vcray.core.action import Action
 from vcray.core.check import check_plugin
-from vcray.core.fence import HookFailed
+from vcray.core.fence import NO_LIMIT, Fence, HookFailed, Overrun, watched
 from vcray.core.plugin import Args, Plugin
 from vcray.core.policy import policy_of
 from vcray.core.session import open_session, run
@@ -17,16 +18,16 @@ from vcray.foresight.samples import samples
 from vcray.registry import ACTIONS, PLUGINS, base_of, class_of
 
 
-def breaches(file: Path) -> list[Problem]:
+def breaches(file: Path, fence: Fence = NO_LIMIT) -> list[Problem]:
     """What is wrong with the plugin or action in a file or package: VC0110 when it is not well formed, VC0119 for each law and
-    hook. InputError when there is no such file."""
+    hook. InputError when there is no such file. `fence`: the time that its import, and its hooks on one sample, may take."""
     if not userfiles.is_extension(file):
         what = "is no Python file or package whose name could be a plugin's"
         raise InputError(
             Problem("VC0503", str(file), what if file.exists() else "there is none of that name")
         )
     try:
-        module = userfiles.load(file.absolute())
+        module = _loaded(file.absolute(), fence)
         action = any(
             isinstance(each, type) and issubclass(each, Action) and each is not base_of(ACTIONS)
             for each in vars(module).values()
@@ -37,14 +38,25 @@ def breaches(file: Path) -> list[Problem]:
     found.name = userfiles.name_of(file)  # type: ignore[attr-defined]
     if action:
         return _of_action(str(file), cast(type[Action], found))
-    return _of_plugin(str(file), cast(type[Plugin[Args]], found))
+    return _of_plugin(str(file), cast(type[Plugin[Args]], found), fence)
 
 
-def _of_plugin(file: str, plugin: type[Plugin[Args]]) -> list[Problem]:
+def _loaded(file: Path, fence: Fence) -> ModuleType:
+    if fence.guard is None:
+        return userfiles.load(file)
+    try:
+        module: ModuleType = watched(fence.guard, fence.budget_s, userfiles.load, (file,))
+    except Overrun:
+        what = f"was not imported within {fence.budget_s:g} s; look for a loop at its top level"
+        raise ConfigError(Problem("VC0110", str(file), what)) from None
+    return module
+
+
+def _of_plugin(file: str, plugin: type[Plugin[Args]], fence: Fence) -> list[Problem]:
     args, _ = plugin.args_model.read({}, "")
     told: dict[tuple[int, str], Problem] = {}
     for world in samples():
-        for breach in check_plugin(plugin, args, world):
+        for breach in check_plugin(plugin, args, world, fence):
             what = f"law {breach.law}, {breach.hook}: {breach.what}"
             told.setdefault((breach.law, breach.hook), Problem("VC0119", file, what))
     return list(told.values())
