@@ -31,6 +31,7 @@ class LabelSets:
         self._of: dict[tuple[str, Labels], int] = {}
         self._items: list[tuple[str, dict[str, str]]] = []
         self._keys: list[tuple[str, Labels]] = []
+        self._sets: list[Labels] = []
         self._free: list[int] = []
         self._index: dict[str, dict[str, dict[int, None]]] = {}
         self.selectors: list[SelectorSpec] = []
@@ -48,7 +49,7 @@ class LabelSets:
 
     def sets(self) -> tuple[Labels, ...]:
         """Labels by number; those of numbers that are free may be anything."""
-        return tuple([labels for _, labels in self._keys])
+        return tuple(self._sets)
 
     def number(self, namespaced: tuple[str, Labels]) -> int:
         """The number of a label set, new ones with their matches."""
@@ -60,10 +61,12 @@ class LabelSets:
         if self._free:
             number = self._free.pop()
             self._items[number], self._keys[number] = (namespace, mapping), namespaced
+            self._sets[number] = labels
         else:
             number = len(self._items)
             self._items.append((namespace, mapping))
             self._keys.append(namespaced)
+            self._sets.append(labels)
             self.match, self.refs = grown(self.match, number), grown(self.refs, number)
         self._of[namespaced] = number
         for key, by_value in self._index.items():
