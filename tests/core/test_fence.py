@@ -12,6 +12,7 @@ import pytest
 from tests.core import stubs
 from tests.core.world import Job, Node, Queue, equal_pods, snapshot
 from vcray.actions.allocate import Allocate
+from vcray.actors.agent import PrioritySort
 from vcray.core.action import Action
 from vcray.core.decisions import Decisions, LeftOut
 from vcray.core.fence import EVERYTHING, Fence, is_built_in
@@ -20,6 +21,7 @@ from vcray.core.plugin import Args, Plugin
 from vcray.core.policy import Policy, policy_of
 from vcray.core.pools import ScorersLost
 from vcray.core.session import Session, decide
+from vcray.core.shardrules import ShardRules
 from vcray.core.snapshot import Snapshot
 from vcray.plugins.gang import Gang
 
@@ -220,6 +222,7 @@ def test_a_vote_is_taken_as_it_is() -> None:
 
 
 def test_built_ins_are_told_by_their_module() -> None:
+    assert all(is_built_in(ours) for ours in (Gang, Allocate, ShardRules, PrioritySort))
     assert is_built_in(Gang)
     assert not is_built_in(stubs.Gang)
     assert not is_built_in(user_plugin())

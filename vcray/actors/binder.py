@@ -88,6 +88,10 @@ class Binder:
             for outcome in each
             if outcome.result == "refused"
         }
+        for each in outcomes:
+            for outcome in each:
+                if outcome.result != "waiting":
+                    self._created.pop(outcome.uid, None)
         await self._writer.write(decisions, refused)
         await self._writer.shards(message.shards)
         return Executed(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EVERYTHING = "*"
 """In place of a hook: the whole plugin."""
 
-BUILT_IN = ("vcray.plugins.", "vcray.actions.")
+BUILT_IN = ("vcray.plugins.", "vcray.actions.", "vcray.core.", "vcray.actors.")
 
 
 class HookFailed(Exception):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class Hunt:
         """The reason that goes with promises of room that is there: some of the gang's other pods cost evictions."""
         self._rankings: dict[Class, Ranking] = {}
         self._best_effort = np.array([shape.best_effort for shape in session.view.shapes], dtype=bool)
-        self._failed: dict[object, int] = {}
+        self._failed: WeakKeyDictionary[Pool, dict[object, int]] = WeakKeyDictionary()
         self._more: tuple[object, int, Yield, bool] | None = None
         self._looked = False
 
@@ -65,8 +66,10 @@ class Hunt:
         queue = int(view.snapshot.jobs.queue[job])
         cls = session.placer.class_of(job, shape)
         claim = Claim(self.kind, job, queue, (task,), shape.request)
-        key = (self._key(claim, cls, others), pool, MISSING if scope is None else scope.hypernode)
-        if self._failed.get(key) == session.ledger.version:
+        alike = (self._key(claim, cls, others), MISSING if scope is None else scope.hypernode)
+        key = (alike, pool)
+        failed = self._failed.setdefault(pool, {})
+        if failed.get(alike) == session.ledger.version:
             return False
         self._looked = others and session.chains.queue_allows(view, queue, shape, 1) > 0
         if self._looked:
@@ -78,7 +81,7 @@ class Hunt:
                 return True
         if self._evict_somewhere(claim, cls, pool, others, key):
             return True
-        self._failed[key] = session.ledger.version
+        failed[alike] = session.ledger.version
         return False
 
     def _only_place(self, key: object, cls: Class) -> int | None:
