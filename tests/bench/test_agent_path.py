@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
+from tests.bench.calls import calls_during
 from vcray.bench.agent import run_agent
 
 CALLS_A_POD = 4000
@@ -13,17 +12,8 @@ CALLS_A_POD = 4000
 
 
 def calls(nodes: int, pods: int) -> int:
-    count = 0
-
-    def tick(frame, event, arg):
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(tick)
-    try:
-        assert run_agent(nodes, 0, pods, 3).placed == pods
-    finally:
-        sys.setprofile(None)
+    count, result = calls_during(lambda: run_agent(nodes, 0, pods, 3))
+    assert result.placed == pods
     return count
 
 

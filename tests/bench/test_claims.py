@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gc
-import sys
-from types import FrameType
-
 import pytest
 
+from tests.bench.calls import calls_during
 from vcray.bench.crowded import crowded, crowded_policy, run_crowded
 from vcray.core.decisions import Decisions
 from vcray.core.session import decide
@@ -20,20 +17,7 @@ def counted(action: str, nodes: int, pods: int) -> tuple[float, Decisions]:
     """Python calls a promise, and what was decided."""
     snapshot, policy = crowded(action, nodes, pods), crowded_policy(action)
     decide(snapshot, policy)
-    calls = 0
-
-    def watch(frame: FrameType, event: str, arg: object) -> None:
-        nonlocal calls
-        calls += event == "call"
-
-    gc.collect()
-    gc.disable()
-    sys.setprofile(watch)
-    try:
-        decisions = decide(snapshot, policy)
-    finally:
-        sys.setprofile(None)
-        gc.enable()
+    calls, decisions = calls_during(lambda: decide(snapshot, policy))
     return calls / len(decisions.pipelined), decisions
 
 

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-import gc
-import sys
-from types import FrameType
-
 import pytest
 
+from tests.bench.calls import calls_during
 from vcray.bench.cluster import Sizes, run_cluster
 
 
 def calls(nodes: int, pods: int) -> int:
     """Python-level calls of all steps."""
-    count = 0
-
-    def see(frame: FrameType, event: str, arg: object) -> None:
-        nonlocal count
-        count += event == "call"
-
-    gc.disable()
-    sys.setprofile(see)
-    try:
-        run_cluster(Sizes(nodes, pods, 1))
-    finally:
-        sys.setprofile(None)
-        gc.enable()
-    return count
+    return calls_during(lambda: run_cluster(Sizes(nodes, pods, 1)))[0]
 
 
 @pytest.mark.bench

@@ -5,9 +5,9 @@ Counted are Python calls, which a busy machine does not change; columns of the p
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
+from tests.bench.calls import calls_during
 from tests.builders import node, pod, podgroup, queue
 from vcray.actors.policies import policy_from
 from vcray.api.meta import JsonObject
@@ -48,21 +48,17 @@ def calls_to_place(jobs: int, beside: int) -> int:
     cache.apply(Event("ADDED", item["kind"], item) for item in there)
     decide(cache.snapshot(0.0), policy, carry)
     events = [Event("ADDED", item["kind"], item) for item in waiting(jobs)]
-    calls = placed = 0
 
-    def tick(frame, event, arg):
-        nonlocal calls
-        calls += event == "call"
-
-    sys.setprofile(tick)
-    try:
+    def place() -> int:
+        placed = 0
         for start in range(0, len(events), 30 * (GANG + 1)):
             cache.apply(events[start : start + 30 * (GANG + 1)])
             commits = decide(cache.snapshot(float(start)), policy, carry).commits
             cache.merge.assume(commits, float(start))
             placed += sum(len(commit.binds) for commit in commits)
-    finally:
-        sys.setprofile(None)
+        return placed
+
+    calls, placed = calls_during(place)
     assert placed == jobs * GANG
     return calls
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gc
-import sys
-from types import FrameType
-
 import pytest
 
+from tests.bench.calls import calls_during
 from vcray.bench.hierarchy import policies, run_hierarchy, spread
 from vcray.core.policy import Policy
 from vcray.core.session import open_session, run
@@ -18,20 +15,7 @@ RATIO = 1.5
 def calls(policy: Policy, queues: int, pods: int = 600, gang: int = 1) -> int:
     """Python calls of one round on an open session; every pod is placed."""
     session = open_session(spread(200, pods, gang, 8, queues), policy)
-    count = 0
-
-    def counted(frame: FrameType, event: str, arg: object) -> None:
-        nonlocal count
-        count += event == "call"
-
-    gc.collect()
-    gc.disable()
-    sys.setprofile(counted)
-    try:
-        decisions = run(session)
-    finally:
-        sys.setprofile(None)
-        gc.enable()
+    count, decisions = calls_during(lambda: run(session))
     assert sum(len(commit.binds) for commit in decisions.commits) == pods
     return count
 

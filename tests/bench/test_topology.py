@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gc
-import sys
-from types import FrameType
-
 import pytest
 
+from tests.bench.calls import calls_during
 from vcray.bench.allocate import prepared
 from vcray.bench.topology import LOADS, run_topology, topology_policy
 from vcray.core.session import open_session, run
@@ -19,20 +16,7 @@ CALLS_A_POD = {"normal": 60, "hard": 60, "soft": 90, "groups": 200}
 def calls_a_pod(load: str, nodes: int, pods: int) -> float:
     """Python calls a pod of one round, opening left out."""
     opened = open_session(LOADS[load](prepared(nodes, pods, 32, 20), 32), topology_policy(load != "off"))
-    calls = 0
-
-    def count(frame: FrameType, event: str, arg: object) -> None:
-        nonlocal calls
-        calls += event == "call"
-
-    gc.collect()
-    gc.disable()
-    sys.setprofile(count)
-    try:
-        decisions = run(opened)
-    finally:
-        sys.setprofile(None)
-        gc.enable()
+    calls, decisions = calls_during(lambda: run(opened))
     placed = sum(len(commit.binds) for commit in decisions.commits)
     return calls / placed
 
