@@ -15,7 +15,7 @@ from vcray.core.view import View
 class Claimants:
     """Starving, valid, admitted jobs with pending ungated tasks. `turns`: who is next; `sheet`: the tasks of each.
 
-    `accepts`: further jobs to leave out; `best_effort`: do pods that request nothing take part?"""
+    `accepts`: which jobs may take part, None for all; `best_effort`: do pods that request nothing take part?"""
 
     def __init__(
         self, session: Session, accepts: Callable[[int], bool] | None = None, best_effort: bool = True

@@ -3,7 +3,7 @@
 Hooks are pure functions of the view (snapshot plus the session's ledger, read only). A *row hook* may be called with the
 whole node table, with some rows, or with one row of Python numbers; it may only use facts of that row, through `rows`.
 A plugin implements any of them as methods of one `Plugin` class. How the answers of several plugins combine stands
-with each; `vcray.core.policy` holds the table.
+with each; `vcray.core.combine` holds the table.
 """
 
 from __future__ import annotations
@@ -57,8 +57,7 @@ class DomainTerm:
     """A rule across nodes (inter-pod affinity, topology spread), seen from all nodes at one moment.
 
     `ok` (N,) where the pod may go, None for everywhere; `raw` (N,) integers to scale over the scored nodes,
-    None when the term only filters; `counted` (N,) nodes that take part in `raw`, the others score 0; `reason`
-    is what a node refused by `ok` says (see `why` for several)."""
+    None when the term only filters; `counted` (N,) nodes that take part in `raw`, the others score 0."""
 
     ok: Bool | None = None
     raw: Int | None = None
@@ -201,7 +200,7 @@ class JobEnqueued(Protocol):
 @runtime_checkable
 class JobOrder(Protocol):
     """Smaller first; `jobs` is an array of rows (build) or one row (after a turn). Combined: lexicographic over plugins,
-    then creation, then id."""
+    then creation, then name."""
 
     def job_order(self, view: View, jobs: IntLike) -> FloatLike | IntLike: ...
 
@@ -244,14 +243,14 @@ class Why(Protocol):
 
 @runtime_checkable
 class Preemptable(Protocol):
-    """(k,) which candidates a claim of `preempt` may take; None abstains. Combined: tiers (`vcray.core.victims`)."""
+    """(k,) which candidates a claim of `preempt` may take; None abstains. Combined: tiers (`vcray.core.verdicts`)."""
 
     def preemptable(self, view: View, claim: Claim, candidates: Candidates) -> Bool | None: ...
 
 
 @runtime_checkable
 class Reclaimable(Protocol):
-    """(k,) which candidates a claim of `reclaim` may take; None abstains. Combined: tiers (`vcray.core.victims`)."""
+    """(k,) which candidates a claim of `reclaim` may take; None abstains. Combined: tiers (`vcray.core.verdicts`)."""
 
     def reclaimable(self, view: View, claim: Claim, candidates: Candidates) -> Bool | None: ...
 
@@ -259,7 +258,7 @@ class Reclaimable(Protocol):
 @runtime_checkable
 class Evictable(Protocol):
     """(k,) which candidates a claim of `gangpreempt` or `gangreclaim` (`claim.kind`) may take; None abstains (Volcano's
-    UnifiedEvictable). Combined: tiers (`vcray.core.victims`)."""
+    UnifiedEvictable). Combined: tiers (`vcray.core.verdicts`)."""
 
     def evictable(self, view: View, claim: Claim, candidates: Candidates) -> Bool | None: ...
 

@@ -1,4 +1,4 @@
-"""Who may be evicted for whom: a claim, the candidates on several nodes at once, and how plugins decide together.
+"""Who may be evicted for whom: a claim, the candidates on several nodes at once.
 
 Each node is a what-if of its own: `Candidates.group` numbers it. Inside a group candidates stand in the order in which they
 would be taken, least valuable first, so a rule such as "while the gang stays above its minimum" is a rank or a running sum.

@@ -2,7 +2,7 @@
 
 A module says which kinds it reads, what of an object is kept (a frozen msgspec Struct, compared by value), on what else its
 table rests (`NODES`, `PODS`), and how the table is made. A table is made anew only when one of these changed.
-Register a source in `SOURCES`; the scheduler's watches follow from the kinds.
+Register a source in `SOURCES`, and name its kinds in `CLUSTER_RESOURCES` (`vcray/actors/parts.py`), else nobody watches them.
 """
 
 from __future__ import annotations
