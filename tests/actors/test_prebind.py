@@ -387,13 +387,6 @@ def test_what_waits_is_sent_again_ever_more_rarely_and_once_at_a_time() -> None:
     assert unready.due == 0.5
 
 
-def test_a_claim_that_changes_makes_it_look_at_once() -> None:
-    unready = Unready()
-    unready.note(order(), [WAITING], 0.0)
-    unready.hurry(0.01)
-    assert len(unready.orders(2, 0.01)) == 1
-
-
 def test_after_its_time_what_waits_is_sent_a_last_time() -> None:
     unready = Unready()
     unready.note(order(), [WAITING], 0.0)

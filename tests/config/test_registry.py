@@ -10,8 +10,7 @@ import pytest
 
 from tests.core import stubs
 from vcray.config.scheduler import HELM_CONF, load_scheduler_config
-from vcray.core.combine import COMBINE
-from vcray.core.plugin import HOOKS, Args, Plugin
+from vcray.core.plugin import Args, Plugin
 from vcray.core.policy import build_policy
 from vcray.errors import ConfigError
 from vcray.registry import ACTIONS, PLUGINS, Extension, Registry, discover
@@ -130,10 +129,6 @@ def test_the_helm_policy_has_no_problems() -> None:
 
     assert policy.problems == ()
     assert policy.has_action("enqueue")
-
-
-def test_every_hook_has_its_rule_of_combination() -> None:
-    assert set(COMBINE) == HOOKS
 
 
 def test_a_misspelled_hook_is_refused() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from tests.core import stubs
 from tests.core.world import Job, Node, Pod, Queue, equal_pods, snapshot
-from vcray.core.order import KeyedHeap, Turns, Worksheet, order_tasks
+from vcray.core.arrays import Int
+from vcray.core.order import KeyedHeap, Turns, Worksheet, ascending_tasks
 from vcray.core.plugin import Args, Plugin
 from vcray.core.policy import policy_of
 from vcray.core.session import Session, open_session
@@ -61,6 +62,12 @@ def test_a_queue_comes_back_with_its_present_key() -> None:
     assert [turns.pop_queue(), turns.pop_queue(), turns.pop_queue()] == [0, 1, None]
 
 
+def in_order(session: Session, count: int) -> Int:
+    """The first tasks in task order, job by job."""
+    rows = np.arange(count)
+    return ascending_tasks(session.view, session.chains, rows, session.view.snapshot.tasks.job[rows])
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_tasks_go_by_index_creation_and_uid(seed: int) -> None:
     pods = [Pod(f"t-p-{i}", cpu=1, index=i) for i in (10, 2, 1)]
@@ -69,7 +76,7 @@ def test_tasks_go_by_index_creation_and_uid(seed: int) -> None:
     jobs = [Job("i", [pods[i] for i in rng.permutation(3)]), Job("p", [plain[i] for i in rng.permutation(3)])]
     session = opened(snapshot([Node("n")], jobs))
 
-    ordered = order_tasks(session.view, session.chains, np.arange(6))
+    ordered = in_order(session, 6)
 
     assert names(session, ordered.tolist()) == ["t-p-1", "t-p-2", "t-p-10", "y", "z", "x"]
 
@@ -95,6 +102,6 @@ def test_indexes_count_only_where_all_tasks_of_the_job_have_one() -> None:
     ]
     session = opened(snapshot([Node("n")], [Job("j", pods)]))
 
-    ordered = order_tasks(session.view, session.chains, np.arange(3))
+    ordered = in_order(session, 3)
 
     assert names(session, ordered.tolist()) == ["t-p-5", "plain", "t-p-1"]

@@ -79,7 +79,14 @@ class JobSeries:
         """Start and end series with the jobs."""
         if jobs is self._seen:
             return
-        self._seen = jobs
+        before, self._seen = self._seen, jobs
+        if (
+            before is not None
+            and jobs.names == before.names
+            and jobs.queue_names == before.queue_names
+            and np.array_equal(jobs.created, before.created)
+        ):
+            return
         parts = [name.partition("/") for name in jobs.names]
         keys = {
             name: (short, queue, namespace)

@@ -127,7 +127,8 @@ def facts_of(settings: Settings, scheduler_conf: str, manual: bool = False) -> F
     try:
         return Facts(settings, scheduler_conf, manual, path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        what = f"{path} cannot be read: {error}"
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        what = f"{path} cannot be read: {reason}"
         raise ConfigError(Problem("VC0502", "--agent-scheduler-conf", what)) from error
 
 

@@ -54,8 +54,6 @@ class PreBind:
                 *(self._provision(bind, later, *each) for each in before.provisions),
                 *(self._devices.reserve(bind, *each) for each in before.devices),
             )
-        except PreBindError:
-            raise
         except VcrayError as error:
             raise PreBindError(str(error)) from error
         if not all(ready):

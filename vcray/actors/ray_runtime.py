@@ -55,7 +55,6 @@ OPEN_S: Final = 60.0
 CLOSE_S: Final = 20.0
 SCORE_S: Final = 60.0
 LOOK_S: Final = 5.0
-JOIN_S: Final = 20.0
 WATCH_S: Final = 0.25
 """How often the processes of our own Ray are looked at."""
 WATCH_JOINED_S: Final = 2.0

@@ -21,9 +21,11 @@ class ShardStatus:
     def due(self, snapshot: Snapshot) -> tuple[NodeShard, ...]:
         """Shards whose status is to be written now."""
         table = snapshot.details.shards
+        if table is None:
+            return ()
         found = []
-        for name in self._names if table is not None else ():
-            wanted = table.status(name) if table is not None else None
+        for name in self._names:
+            wanted = table.status(name)
             if wanted is None:
                 self._told.pop(name, None)
                 continue

@@ -62,11 +62,6 @@ class Unready:
             found.append(Execute(decisions, held.limits, later=True, last=late))
         return found
 
-    def hurry(self, now: float) -> None:
-        """A claim changed: look at once."""
-        for held in self._held.values():
-            held.look_at = min(held.look_at, now)
-
 
 def _key(commit: Commit) -> tuple[str, tuple[str, ...]]:
     return commit.job, tuple(bind.uid for bind in commit.binds)

@@ -8,7 +8,6 @@ from urllib.parse import parse_qs, quote, urlsplit
 from vcray.cel.functions import Function, member, plain
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def _address(text: str) -> _Address:

@@ -18,13 +18,11 @@ def device_config_place(conf: str) -> tuple[str, str]:
         config = load_scheduler_config(conf)
     except ConfigError:
         return DEVICE_CONFIG
-    for tier in config.tiers:
-        for entry in tier:
-            if entry.name == "deviceshare":
-                said = [entry.arguments.get(argument) for argument in ARGUMENTS]
-                namespace, name = (
-                    value if isinstance(value, str) and value else otherwise
-                    for value, otherwise in zip(said, DEVICE_CONFIG, strict=True)
-                )
-                return namespace, name
+    for entry in config.plugins("deviceshare"):
+        said = [entry.arguments.get(argument) for argument in ARGUMENTS]
+        namespace, name = (
+            value if isinstance(value, str) and value else otherwise
+            for value, otherwise in zip(said, DEVICE_CONFIG, strict=True)
+        )
+        return namespace, name
     return DEVICE_CONFIG

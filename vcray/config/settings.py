@@ -199,7 +199,7 @@ def load(
         where = origin.get("feature_gates", "")
         raise ConfigError(Problem("VC0502", where, what) for what in wrong)
     if settings.scheduler_conf is not None and settings.scheduler_conf_configmap is not None:
-        what = "stands beside --scheduler-conf; name a file or a ConfigMap"
+        what = f"stands beside {origin['scheduler_conf']}; name a file or a ConfigMap"
         raise ConfigError(Problem("VC0502", origin["scheduler_conf_configmap"], what))
     return settings.model_copy(
         update={GATE_SETTINGS[name]: on for name, on in gates.items() if name in GATE_SETTINGS}

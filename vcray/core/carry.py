@@ -7,10 +7,25 @@ very same arrays as in the round before, and so is the policy, they need not be 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import Final
 
 from vcray.core.arrays import Bool
 from vcray.core.hooks import Preference
 from vcray.core.tables import NodeTable
+
+STATIC: Final = (
+    "names",
+    "allocatable",
+    "kube_allocatable",
+    "ready",
+    "unschedulable",
+    "taints",
+    "tainted",
+    "labels",
+    "images",
+    "notes",
+)
+"""Columns of the nodes that masks and preferences of a class depend on."""
 
 LIMIT = 4096
 """Classes kept; past it all are dropped, so that a stream of one-off shapes cannot grow the cache."""
@@ -27,19 +42,7 @@ class Carry:
 
     def start(self, policy: object, nodes: NodeTable) -> None:
         """A round begins: forget all unless policy and static node columns are the same objects."""
-        basis = (
-            policy,
-            nodes.names,
-            nodes.allocatable,
-            nodes.kube_allocatable,
-            nodes.ready,
-            nodes.unschedulable,
-            nodes.taints,
-            nodes.tainted,
-            nodes.labels,
-            nodes.images,
-            nodes.notes,
-        )
+        basis = (policy, *(getattr(nodes, column) for column in STATIC))
         same = len(basis) == len(self._basis) and all(a is b for a, b in zip(basis, self._basis, strict=True))
         if not same or len(self._known) > LIMIT:
             self._known = {}

@@ -7,7 +7,7 @@ as the slice has them, since requests and results repeat them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -164,9 +164,6 @@ class DeviceTable:
     """UIDs of pods by claim whose use was decided and that the claim's status does not show yet."""
 
 
-NO_DEVICES: Final = DeviceTable()
-
-
 def demand(table: DeviceTable, claim: str) -> Amounts:
     """What a claim asks for, for quotas: `deviceclass/NAME` devices, and `DIM.deviceclass/NAME` of a capacity (thousandths).
 
@@ -182,8 +179,3 @@ def demand(table: DeviceTable, claim: str) -> Amounts:
         for dimension, amount in ask.capacity:
             counts[f"{dimension}.{key}"] = counts.get(f"{dimension}.{key}", 0) + amount * ask.count
     return tuple(sorted(counts.items()))
-
-
-def demand_of(table: DeviceTable, claims: Sequence[str]) -> Mapping[str, Amounts]:
-    """`demand` by claim, for the claims of a pod: a claim that pods share counts once."""
-    return {claim: demand(table, claim) for claim in claims}

@@ -286,8 +286,10 @@ class _Domain:
         return chains.parts.ready(self.view, sub) or chains.parts.pipelined(self.view, sub)
 
     def _pending(self, sub: SubJob) -> list[int]:
-        own = self.view.subjobs.of_task
-        return [t for t in self.tasks if own[t] == sub.number and self.view.status[t] == Status.PENDING]
+        rows = np.array(self.tasks, dtype=np.int64)
+        own = self.view.subjobs.of_task[rows] == sub.number
+        pending: list[int] = rows[own & (self.view.status[rows] == Status.PENDING)].tolist()
+        return pending
 
     def _promise(self, tasks: Sequence[int], pool: Pool, scope: Scope, sub: SubJob | None) -> None:
         """Claim for one task after the other until no more are needed; one that finds nothing is passed over."""

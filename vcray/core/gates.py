@@ -62,7 +62,7 @@ class Gates:
         waits = (view.status == Status.PENDING) & tasks.gated
         waits &= ((jobs.queue != MISSING) & (view.jobs.phase > Phase.PENDING))[tasks.job]
         rows = np.flatnonzero(waits)
-        rows = rows[[facts[row].queue_gated for row in tasks.facts[rows].tolist()]]
+        rows = rows[np.array([each.queue_gated for each in facts], dtype=bool)[tasks.facts[rows]]]
         if not len(rows):
             return
         chosen = [job for job in np.unique(tasks.job[rows]).tolist() if chains.job_valid(view, job) is None]

@@ -110,10 +110,10 @@ def close_groups(view: View, collector: Collector) -> tuple[tuple[GroupUpdate, .
     """New statuses of the groups whose status changed, in name order, and events of those that wait or changed."""
     jobs, count = view.snapshot.jobs, view.jobs.count
     phase = _phases(view, collector)
-    changed = _recorded("phase", view) != phase
-    counted = {"running": Status.RUNNING, "succeeded": Status.SUCCEEDED, "failed": Status.FAILED}
-    for name, kind in counted.items():
-        changed |= _recorded(name, view) != count[kind]
+    told = [(status.phase, status.running, status.succeeded, status.failed) for status in jobs.status]
+    recorded = np.array(told, dtype=np.int64).reshape(-1, 4).T
+    present = np.stack([phase, count[Status.RUNNING], count[Status.SUCCEEDED], count[Status.FAILED]])
+    changed: Bool = (recorded != present).any(axis=0)
     news = [job for job, new in collector.conditions.items() if _says_more(new, jobs.status[job].conditions)]
     changed[news] = True
     updates = []
@@ -127,12 +127,6 @@ def close_groups(view: View, collector: Collector) -> tuple[tuple[GroupUpdate, .
         )
         updates.append(GroupUpdate(jobs.names[job], jobs.uids[job], jobs.resource_version[job], status))
     return tuple(updates), _events(view, collector, phase, changed)
-
-
-def _recorded(field: str, view: View) -> Int:
-    """(J,) a number of the statuses as the API server has them."""
-    statuses = view.snapshot.jobs.status
-    return np.array([getattr(status, field) for status in statuses], dtype=np.int64)
 
 
 def _phases(view: View, collector: Collector) -> Int:

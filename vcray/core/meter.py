@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from vcray.core.arrays import Float, Int
+from vcray.core.queuesums import pending_by_queue
 from vcray.core.tables import MISSING, READY_STATUS, Status
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def collect(meter: Meter, view: View, chains: Chains, ledger: Ledger) -> None:
     for hook in reversed(chains.cards):
         meter.cards.update(hook(view))
     queues = view.snapshot.queues
-    request = _requests(view)
+    request = view.queues.allocated + pending_by_queue(view)
     meter.queues = tuple(
         _figures(view, chains, queue, request[:, queue])
         for queue in sorted(range(len(queues)), key=queues.names.__getitem__)
@@ -139,19 +140,6 @@ def _short(view: View, undone: Mapping[int, Undone]) -> Int:
     present = (count.sum(axis=0) > 0) & (jobs.queue != MISSING)
     found: Int = np.where(present, lacks, -1).astype(np.int64)
     return found
-
-
-def _requests(view: View) -> Int:
-    """(R, Q) what pods of each queue's own jobs hold or wait for."""
-    total = view.queues.allocated.copy()
-    tasks, jobs = view.snapshot.tasks, view.snapshot.jobs
-    pending = (view.status == Status.PENDING).nonzero()[0]
-    queues = jobs.queue[tasks.job[pending]]
-    pairs = Counter(zip(queues.tolist(), tasks.shape[pending].tolist(), strict=True))
-    for (queue, shape), count in pairs.items():
-        if queue != MISSING:
-            total[:, queue] += view.shapes[shape].request * count
-    return total
 
 
 def _figures(view: View, chains: Chains, queue: int, request: Int) -> QueueFigures:

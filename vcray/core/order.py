@@ -131,16 +131,11 @@ class Turns:
         return [(*front, *tail) for front, tail in zip(zip(*columns, strict=True), tails, strict=True)]
 
 
-def order_tasks(view: View, chains: Chains, tasks: Int) -> Int:
-    """Tasks grouped by job (row order of jobs), inside a job by the plugins' keys, then pod index, creation, uid.
+def ascending_tasks(view: View, chains: Chains, tasks: Int, group: Int | Int32) -> Int:
+    """Tasks by a group number (k,), inside a group by the plugins' keys, then pod index, creation, uid.
 
     The index counts where all given tasks of the job have one: Volcano compares two tasks by it only when both have, which
     is no order when some have and some have not."""
-    return ascending_tasks(view, chains, tasks, view.snapshot.tasks.job[tasks])
-
-
-def ascending_tasks(view: View, chains: Chains, tasks: Int, group: Int | Int32) -> Int:
-    """Tasks by a group number (k,), inside a group in task order."""
     table = view.snapshot.tasks
     if not len(tasks):
         return tasks

@@ -115,12 +115,7 @@ class Placer:
         for promised in (False, True) if cls.fits else (False,):
             if cls.key(OneRow(self.view, self.layout, node), promised) == NONE:
                 continue
-            only = np.zeros(len(self.view.snapshot.nodes), dtype=bool)
-            only[node] = True
-            terms = self.chains.domain_terms(self.view, cls.shape, only) if self.chains.domains else []
-            if all(term.ok is None or term.ok[node] for term in terms) and self._enter(
-                cls, promised, job, [task], [node]
-            ):
+            if self._terms_let(cls, node) and self._enter(cls, promised, job, [task], [node]):
                 if scope is not None:
                     scope.follow(self.view.hypernodes, [node])
                 return True
@@ -155,13 +150,16 @@ class Placer:
         row = OneRow(self.view, self.layout, node)
         if not cls.takes(row, True) and not cls.takes(row, False):
             return False
-        if self.chains.domains:
-            only = np.zeros(len(self.view.snapshot.nodes), dtype=bool)
-            only[node] = True
-            terms = self.chains.domain_terms(self.view, cls.shape, only)
-            if not all(term.ok is None or term.ok[node] for term in terms):
-                return False
-        return not self.ledger.pipeline(job, shape, [task], [node], reason)
+        return self._terms_let(cls, node) and not self.ledger.pipeline(job, shape, [task], [node], reason)
+
+    def _terms_let(self, cls: Class, node: int) -> bool:
+        """Do the rules that look beyond one node let the pod go there?"""
+        if not self.chains.domains:
+            return True
+        only = np.zeros(len(self.view.snapshot.nodes), dtype=bool)
+        only[node] = True
+        terms = self.chains.domain_terms(self.view, cls.shape, only)
+        return all(term.ok is None or bool(term.ok[node]) for term in terms)
 
     def explain(self, job: int, shape: Shape, scope: Scope | None = None) -> str:
         """Why no node inside the scope takes one more pod of the shape, now."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from vcray.api.duration import DurationError, parse_duration
+from vcray.core.combine import COMBINE
 from vcray.core.remote import NO_REMOTE, Remote
 from vcray.errors import ConfigError, Problem, did_you_mean
 
@@ -113,62 +114,8 @@ def _accept(kind: type | None, value: JsonValue) -> bool | int | float | str | N
 
 A = TypeVar("A", bound=Args)
 
-HOOKS = frozenset(
-    {
-        "node_static",
-        "node_filter",
-        "node_score",
-        "node_preference",
-        "domain_terms",
-        "moves_itself",
-        "valid_prefix",
-        "class_key",
-        "gang_need",
-        "job_valid",
-        "job_ready",
-        "job_pipelined",
-        "job_starving",
-        "job_enqueueable",
-        "job_enqueued",
-        "job_order",
-        "task_order",
-        "queue_order",
-        "queue_overused",
-        "queue_allows",
-        "preemptable",
-        "reclaimable",
-        "evictable",
-        "claim_key",
-        "queue_preemptive",
-        "victim_order",
-        "victim_tasks",
-        "reserves",
-        "reserve",
-        "release",
-        "bind_notes",
-        "card_figures",
-        "charges",
-        "offers",
-        "bind_before",
-        "queue_figures",
-        "job_shares",
-        "wakes_at",
-        "ran",
-        "subjob_ready",
-        "subjob_need",
-        "subjob_pipelined",
-        "subjob_order",
-        "domains",
-        "domain_order",
-        "cell_scores",
-        "scores_tasks",
-        "task_score",
-        "why",
-        "open",
-        "close",
-    }
-)
-"""Names of all hooks; `vcray.core.hooks` has their signatures."""
+HOOKS = frozenset(COMBINE)
+"""Names of all hooks; `vcray.core.hooks` and `vcray.core.parthooks` have their signatures."""
 
 
 class Plugin(Generic[A]):

@@ -1,4 +1,4 @@
-"""Configured tiers -> compiled chains of hooks, and the one table of how answers of several plugins combine.
+"""Configured tiers -> compiled chains of hooks.
 
 `Policy` is what a configuration came to: actions and plugin recipes, made once. `Chains` is one session of it: fresh plugin
 objects and, per hook, the list of bound methods that the configuration switches on.
@@ -16,7 +16,6 @@ import numpy as np
 from vcray.config.scheduler import PluginConfig, SchedulerConfig
 from vcray.core.action import Action
 from vcray.core.arrays import Bool, Int
-from vcray.core.combine import COMBINE as COMBINE
 from vcray.core.fence import NO_LIMIT, Fence, fenced
 from vcray.core.hooks import (
     Answer,
@@ -55,7 +54,7 @@ from vcray.core.hooks import (
 )
 from vcray.core.meter import Meter
 from vcray.core.parthooks import PartChains
-from vcray.core.plugin import HOOKS, Args, Plugin
+from vcray.core.plugin import Args, Plugin
 from vcray.core.remote import NO_REMOTE, Remote
 from vcray.core.verdicts import Verdicts
 from vcray.core.view import Shape, View
@@ -162,18 +161,6 @@ def build_policy(config: SchedulerConfig, registry: Extensions) -> Policy:
 P = TypeVar("P")
 
 
-_IMPLEMENTS: dict[tuple[type, type], bool] = {}
-
-
-def implements(plugin: type, hook: type) -> bool:
-    """Has the plugin class the methods of the hook's protocol? Looked up once, since every round opens fresh plugins."""
-    known = _IMPLEMENTS.get((plugin, hook))
-    if known is None:
-        known = all(callable(getattr(plugin, name, None)) for name in vars(hook) if name in HOOKS)
-        _IMPLEMENTS[plugin, hook] = known
-    return known
-
-
 _OFFERS: dict[tuple[type, str], bool] = {}
 
 
@@ -210,7 +197,7 @@ class Chains:
                 config.enabled("enableNodeOrder"),
             )
             for plugin, config in flat
-            if implements(type(plugin), DomainTerms)
+            if offers(type(plugin), DomainTerms)
             and (config.enabled("enablePredicate") or config.enabled("enableNodeOrder"))
         ]
         self.movers = [p.moves_itself for p in self._all(MovesItself)]

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from vcray.core.arrays import Int, Int32
-from vcray.core.carry import Carry
+from vcray.core.carry import STATIC, Carry
 from vcray.core.classes import Class
 from vcray.core.ledger import Ledger
 from vcray.core.merge import Proposal, propose
@@ -29,20 +29,6 @@ from vcray.core.rows import Layout, ManyRows
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import NodeTable
 from vcray.core.view import LiveNodes
-
-STATIC: Final = (
-    "names",
-    "allocatable",
-    "kube_allocatable",
-    "ready",
-    "unschedulable",
-    "taints",
-    "tainted",
-    "labels",
-    "images",
-    "notes",
-)
-"""Columns of the nodes that masks and preferences of a class depend on (see `core.carry`)."""
 
 COUNTERS: Final = ("port_count", "match", "anti_owner", "preferred_weight")
 """Live columns of the nodes beside the matrix."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
 from vcray.core.claims_dra import Amounts, DeviceTable, Request, demand
 from vcray.core.tables import ALLOCATED_STATUS, MISSING
 from vcray.core.view import View
@@ -46,10 +48,10 @@ class HeldDevices:
         of_shape = [shape.spec.devices for shape in view.shapes]
         if not claims_of and not any(of_shape):
             return
-        columns = (tasks.uids, tasks.shape.tolist(), view.status.tolist())
-        for row, (uid, shape, status) in enumerate(zip(*columns, strict=True)):
-            claims = {*claims_of.get(uid, ()), *of_shape[shape]}
-            if claims and status in ALLOCATED_STATUS:
+        rows = np.flatnonzero(np.isin(view.status, ALLOCATED_STATUS))
+        for row, shape in zip(rows.tolist(), tasks.shape[rows].tolist(), strict=True):
+            claims = {*claims_of.get(tasks.uids[row], ()), *of_shape[shape]}
+            if claims:
                 queue = int(jobs.queue[tasks.job[row]])
                 if queue != MISSING:
                     self._residents.append((row, queue, tuple(sorted(claims))))

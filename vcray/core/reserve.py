@@ -53,10 +53,10 @@ class Reservations:
         for hook in hooks:
             said = hook.reserve(self._view, task, node, promised)
             if isinstance(said, str):
-                _undo_all(undos)
+                undo_all(undos)
                 return said
             undos.append(said)
-        return lambda: _undo_all(undos)
+        return lambda: undo_all(undos)
 
     def take_all(
         self, shape: Shape, tasks: Sequence[int], nodes: Sequence[int], promised: bool
@@ -77,7 +77,7 @@ class Reservations:
                     for task, node in zip(tasks, nodes, strict=True)
                 )
                 undos += [undo for undo in noted if not isinstance(undo, str)]
-        return (lambda: _undo_all(undos)) if undos else None
+        return (lambda: undo_all(undos)) if undos else None
 
     def free(self, shape: Shape, task: int, node: int) -> Undo | None:
         """A task starts to free what it holds on a node: what undoes that, None when it holds nothing."""
@@ -85,7 +85,7 @@ class Reservations:
         if not hooks:
             return None
         undos = [hook.release(self._view, task, node) for hook in hooks]
-        return lambda: _undo_all(undos)
+        return lambda: undo_all(undos)
 
     def notes(self, shape: Shape, task: int, node: int) -> Mapping[str, str]:
         """Annotations that the pod gets with its binding."""
@@ -111,6 +111,7 @@ class Reservations:
         )
 
 
-def _undo_all(undos: Sequence[Undo]) -> None:
+def undo_all(undos: Sequence[Undo]) -> None:
+    """Undo the steps, the last one first."""
     for undo in reversed(undos):
         undo()

@@ -115,6 +115,3 @@ class Storage:
     capacities: Mapping[str, tuple[Capacity, ...]] = field(default_factory=dict)
     publishing: tuple[str, ...] = ()
     promised: Mapping[str, str] = field(default_factory=dict)
-
-
-NO_STORAGE: Final = Storage()

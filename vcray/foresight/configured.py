@@ -12,7 +12,7 @@ from vcray.core.policy import Policy
 
 SHARES = ("proportion", "capacity")
 CLAIMING = ("preempt", "reclaim", "gangpreempt", "gangreclaim")
-PREEMPTING, RECLAIMING = ("preempt", "gangpreempt"), ("reclaim", "gangreclaim")
+RECLAIMING = ("reclaim", "gangreclaim")
 
 
 @dataclass(frozen=True, slots=True)

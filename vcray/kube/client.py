@@ -16,7 +16,7 @@ import msgspec
 
 from vcray.api import wire
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.api.resources import NODES, PODS, Resource
+from vcray.api.resources import PODS, Resource
 from vcray.kube.backoff import Backoff, Jitter, Sleep
 from vcray.kube.errors import Conflict, Gone, error_of
 from vcray.kube.transport import JSON, Query, Transport
@@ -164,11 +164,6 @@ class KubeClient:
         """All pods as structs."""
         page = await self.list_raw(PODS, namespace, label_selector, field_selector)
         return Page([wire.decode_pod(item) for item in page.items], page.resource_version)
-
-    async def list_nodes(self, label_selector: str = "") -> Page[wire.Node]:
-        """All nodes as structs."""
-        page = await self.list_raw(NODES, None, label_selector)
-        return Page([wire.decode_node(item) for item in page.items], page.resource_version)
 
     # -- writing ----------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from typing import Final, Protocol
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.quantity import QuantityError, thousandths
 from vcray.core.usage import NodeLoad
+from vcray.errors import Problem, Unreachable
 from vcray.kube.http import HttpTransport
 from vcray.kube.transport import Query, Transport
 
@@ -110,7 +111,9 @@ class PrometheusAdaptor:
                 continue
             items = _json(response.status, response.body, "the custom metrics API").get("items")
             return dict(filter(None, map(_custom_metric, items if isinstance(items, list) else ())))
-        raise SourceError("the cluster has no custom metrics API")
+        raise SourceError(
+            "the cluster has no custom metrics API; install a metrics adaptor, or set another metrics.type"
+        )
 
     async def close(self) -> None:
         """The connection is the scheduler's own."""
@@ -171,7 +174,7 @@ def source_of(conf: Mapping[str, str], cluster: Transport) -> MetricsSource | No
         raise SourceError(f"metrics.type '{kind}' is none of prometheus, prometheus_adaptor, elasticsearch")
     address = conf.get("address", "")
     if not address:
-        raise SourceError("metrics.address is empty")
+        raise SourceError("metrics.address is empty; set it to the URL of the source")
     tls = _lenient() if conf.get("tls.insecureSkipVerify") == "true" else None
     if kind == "prometheus":
         return Prometheus(HttpTransport(address, tls=tls))
@@ -201,8 +204,12 @@ def _joined(cpu: Mapping[str, float], memory: Mapping[str, float], at: float) ->
 async def _ask(
     transport: Transport, method: str, path: str, query: Query, body: bytes | None = None
 ) -> JsonObject:
-    response = await transport.request(method, path, query, body)
-    return _json(response.status, response.body, path)
+    try:
+        response = await transport.request(method, path, query, body)
+    except Unreachable as error:
+        what = "the source of node metrics cannot be reached; check that it runs and that metrics.address is right"
+        raise Unreachable(Problem("VC0401", transport.address, what)) from error
+    return _json(response.status, response.body, f"{transport.address}{path}")
 
 
 def _json(status: int, body: bytes, what: str) -> JsonObject:

@@ -20,6 +20,7 @@ from vcray.core.disruption import may_go
 from vcray.core.hooks import Reject, Vote
 from vcray.core.hours import Hours
 from vcray.core.plugin import Args, Plugin
+from vcray.core.selectors import label_column
 from vcray.core.tables import MISSING, READY_STATUS, Notes, Status
 from vcray.core.victims import Candidates, Claim
 from vcray.core.view import Rows, Shape, View
@@ -78,9 +79,8 @@ class Tdm(Plugin[TdmArgs]):
         }
         self.zones_ = _zones(view)
         revocable = self.zones_ != ""
-        self.closed_ = revocable & ~np.array(
-            [self.active_.get(zone, False) for zone in self.zones_.tolist()], dtype=bool
-        )
+        active = [zone for zone, now_active in self.active_.items() if now_active]
+        self.closed_ = revocable & ~np.isin(self.zones_, active)
         self.opened_ = revocable & ~self.closed_
         self.ordinary_ = ~revocable
         self.any_ = bool(revocable.any())
@@ -219,7 +219,7 @@ def _zones(view: View) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
     """(N,) each node's zone, empty for none."""
     labels, size = view.snapshot.nodes.labels, len(view.snapshot.nodes)
     row = labels.keys.get(REVOCABLE_ZONE)
-    if row is None:
-        return np.full(size, "", dtype=np.str_)
-    values = labels.values[row]
-    return np.array(["" if v == MISSING else values[v] for v in labels.column[row].tolist()], dtype=np.str_)
+    values = () if row is None else labels.values[row]
+    return np.array([*values, ""], dtype=np.str_)[
+        label_column(labels, REVOCABLE_ZONE, size)
+    ]  # MISSING is the last

@@ -17,6 +17,7 @@ from vcray.core.arrays import Bool, BoolLike, FloatLike, Int
 from vcray.core.cards import NO_CARDS, CardFigures, DeviceConfig
 from vcray.core.hooks import Preference, Reject
 from vcray.core.plugin import Plugin
+from vcray.core.reserve import undo_all
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import Notes, ShapeSpec
 from vcray.core.view import Rows, Shape, View
@@ -28,6 +29,7 @@ from vcray.plugins.deviceshare.figures import figures_of
 from vcray.plugins.deviceshare.table import Table, busy_until, by_node
 
 AnyTable = Table[Any]
+Wanted = list[tuple[AnyTable, Any]]
 NO_RULES: frozenset[int] = frozenset()
 
 
@@ -38,7 +40,6 @@ class DeviceShare(Plugin[DeviceShareArgs]):
 
     def open(self, view: View) -> None:
         """Families that are switched on; decks are made when a node is first looked at."""
-        self.view_ = view
         self.rules_ = self.args.rules
         self.tables_: list[AnyTable] = []
         if self.args.any_family:
@@ -75,7 +76,7 @@ class DeviceShare(Plugin[DeviceShareArgs]):
 
     # ---- nodes ----
 
-    def _wanted(self, shape: Shape) -> list[tuple[AnyTable, Any]]:
+    def _wanted(self, shape: Shape) -> Wanted:
         if not shape.spec.asks:
             return []
         asks = ((table, table.ask(shape.row)) for table in self.tables_)
@@ -88,17 +89,13 @@ class DeviceShare(Plugin[DeviceShareArgs]):
             return None
         index, copies = rows.index, rows.copies
         if isinstance(index, int) or copies is not None:
-            found: BoolLike = _each(rows, lambda node, count: self._fits(shape, node, count), np.bool_)
+            found: BoolLike = _each(rows, lambda node, count: _fits(wanted, shape, node, count), np.bool_)
             return found
         fits = np.ones(len(index), dtype=np.bool_)
         for table, ask in wanted:
             answers, place = table.answers(shape.row, ask, index)
             fits &= np.array([isinstance(answer, Choice) for answer in answers], dtype=np.bool_)[place]
         return fits
-
-    def _fits(self, shape: Shape, node: int, copies: int) -> bool:
-        wanted = self._wanted(shape)
-        return all(isinstance(table.answer(shape.row, ask, node, copies), Choice) for table, ask in wanted)
 
     def node_score(self, view: View, rows: Rows, shape: Shape) -> FloatLike | None:
         """Scores of all families, rounded, times the weight; only with a weight, as in Volcano."""
@@ -107,7 +104,9 @@ class DeviceShare(Plugin[DeviceShareArgs]):
             return None
         index, copies = rows.index, rows.copies
         if isinstance(index, int) or copies is not None:
-            found: FloatLike = _each(rows, lambda node, count: self._score(shape, node, count), np.float64)
+            found: FloatLike = _each(
+                rows, lambda node, count: self._score(wanted, shape, node, count), np.float64
+            )
             return found
         total = np.zeros(len(index), dtype=np.float64)
         for table, ask in wanted:
@@ -115,8 +114,7 @@ class DeviceShare(Plugin[DeviceShareArgs]):
             total += np.array([_points(answer) for answer in answers], dtype=np.float64)[place]
         return np.floor(total + 0.5) * self.args.weight
 
-    def _score(self, shape: Shape, node: int, copies: int) -> float:
-        wanted = self._wanted(shape)
+    def _score(self, wanted: Wanted, shape: Shape, node: int, copies: int) -> float:
         total = sum(_points(table.answer(shape.row, ask, node, copies)) for table, ask in wanted)
         return float(floor(total + 0.5) * self.args.weight)
 
@@ -148,20 +146,20 @@ class DeviceShare(Plugin[DeviceShareArgs]):
         for table, ask in self._wanted(shape):
             answer = table.choose(ask, node, owner, promised)
             if isinstance(answer, Refused):
-                _undo(undos)
+                undo_all(undos)
                 return answer.reason
             if self.args.node_lock and answer.parts and table.deck(node).busy_for(owner):
-                _undo(undos)
+                undo_all(undos)
                 return "node is locked while cards are handed over to another pod"
             share = Share(answer.parts, phase, owner, answer, busy=not promised)
             undos.append(table.put(node, view.snapshot.tasks.names[task], share))
-        return lambda: _undo(undos)
+        return lambda: undo_all(undos)
 
     def release(self, view: View, task: int, node: int) -> Callable[[], None]:
         """The pod's cards are free for promises from now on."""
         name = view.snapshot.tasks.names[task]
         undos = [table.leave(node, name) for table in self.tables_]
-        return lambda: _undo(undos)
+        return lambda: undo_all(undos)
 
     def bind_notes(self, view: View, task: int, node: int) -> Mapping[str, str]:
         """The cards that the pod got, as its device plugin reads it."""
@@ -205,10 +203,9 @@ def _each(rows: Rows, answer: Callable[[int, int], Any], kind: type[np.generic])
     return np.array([answer(node, count) for node, count in zip(nodes, many, strict=True)], dtype=kind)
 
 
+def _fits(wanted: Wanted, shape: Shape, node: int, copies: int) -> bool:
+    return all(isinstance(table.answer(shape.row, ask, node, copies), Choice) for table, ask in wanted)
+
+
 def _points(answer: Choice | Refused) -> float:
     return answer.score if isinstance(answer, Choice) else 0.0
-
-
-def _undo(undos: Sequence[Callable[[], None]]) -> None:
-    for undo in reversed(undos):
-        undo()

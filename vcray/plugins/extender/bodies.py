@@ -19,7 +19,7 @@ from vcray.core.view import View
 
 
 class Bodies:
-    """Writes the parts of one session's bodies. `node_of` tells where a task is now, by row, MISSING for nowhere."""
+    """Writes the parts of one session's bodies. `placed` tells where a task that moved in this session is now, by row."""
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -28,7 +28,6 @@ class Bodies:
         self._scale = [1000.0 if _in_bytes(name) else 1.0 for name in space]
         snapshot = view.snapshot
         tasks = snapshot.tasks
-        self._preemptable = [facts.preemptable for facts in snapshot.pod_facts]
         self._shape = tasks.shape.tolist()
 
     def resource(self, amounts: Sequence[int] | Int) -> JsonObject:

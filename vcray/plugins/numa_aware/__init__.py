@@ -90,7 +90,7 @@ class NumaAware(Plugin[NumaAwareArgs]):
         policy = dict(shape.spec.notes).get(NUMA_TOPOLOGY_POLICY, "")
         return _Want("" if policy == NONE else policy, shape.spec.pinned)
 
-    def _gives(self, shape: Shape, want: _Want, row: int, copies: int = 0) -> int | None:
+    def _gives(self, want: _Want, row: int, copies: int = 0) -> int | None:
         """Cpus that the pod would get beside all that stays; 0 where nobody looks at cpus, None where it is kept out."""
         node = self.nodes_.get(row)
         if node is None:
@@ -125,11 +125,11 @@ class NumaAware(Plugin[NumaAwareArgs]):
             return None
         index, copies = rows.index, rows.copies
         if isinstance(index, int):
-            return self._gives(shape, want, index, int(copies) if isinstance(copies, int) else 0) is not None
+            return self._gives(want, index, int(copies) if isinstance(copies, int) else 0) is not None
         counts = [0] * len(index) if copies is None else np.broadcast_to(copies, len(index)).tolist()
         found: Bool = np.array(
             [
-                self._gives(shape, want, row, count) is not None
+                self._gives(want, row, count) is not None
                 for row, count in zip(index.tolist(), counts, strict=True)
             ],
             dtype=np.bool_,
@@ -148,7 +148,7 @@ class NumaAware(Plugin[NumaAwareArgs]):
             unfit[:] = True
             unfit[fit] = False
             yield Reject(unfit, NO_LAYOUT, False)
-        kept_out = [row for row in range(size) if not unfit[row] and self._gives(shape, want, row) is None]
+        kept_out = [row for row in range(size) if not unfit[row] and self._gives(want, row) is None]
         refused = np.zeros(size, dtype=np.bool_)
         refused[kept_out] = True
         yield Reject(refused, NOT_ADMITTED, False)
@@ -173,7 +173,7 @@ class NumaAware(Plugin[NumaAwareArgs]):
         if stale:
             raw = raw.copy()
             for row in stale:
-                raw[row] = len(self.nodes_[row].layout.numas_of(self._gives(shape, want, row) or 0))
+                raw[row] = len(self.nodes_[row].layout.numas_of(self._gives(want, row) or 0))
             self.widths_[shape.row] = (raw, {})
         return raw
 

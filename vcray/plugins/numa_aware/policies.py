@@ -12,7 +12,6 @@ from typing import Final
 from vcray.plugins.numa_aware.layout import Layout
 
 NONE: Final = "none"
-BEST_EFFORT: Final = "best-effort"
 RESTRICTED: Final = "restricted"
 SINGLE: Final = "single-numa-node"
 

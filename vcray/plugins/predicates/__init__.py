@@ -18,6 +18,7 @@ from vcray.core.decisions import Preparation
 from vcray.core.domains import DomainIndex
 from vcray.core.hooks import DomainTerm, Reject
 from vcray.core.plugin import Args, Plugin
+from vcray.core.reserve import undo_all
 from vcray.core.space import PODS
 from vcray.core.view import Rows, Shape, View
 from vcray.plugins.predicates import node_rules
@@ -118,10 +119,10 @@ class Predicates(Plugin[PredicatesArgs]):
                 continue
             said = part.reserve(shape, node)
             if isinstance(said, str):
-                _undo_all(undos)
+                undo_all(undos)
                 return said
             undos.append(said)
-        return lambda: _undo_all(undos)
+        return lambda: undo_all(undos)
 
     def release(self, view: View, task: int, node: int) -> Callable[[], None]:
         """An evicted pod no longer uses its volume claims; its devices are free only once their claim says so."""
@@ -163,8 +164,3 @@ class Predicates(Plugin[PredicatesArgs]):
             yield from self.volumes_.rejects(shape)
         if self.devices_ and shape.spec.devices:
             yield from self.devices_.rejects(shape)
-
-
-def _undo_all(undos: Sequence[Callable[[], None]]) -> None:
-    for undo in reversed(undos):
-        undo()

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vcray.core.arrays import Bool, Int
+from vcray.core.arrays import Bool, Float, Int
 from vcray.core.hooks import Answer, Vote
 from vcray.core.meter import Figures
 from vcray.core.plugin import Args, Plugin
@@ -59,6 +59,7 @@ class Proportion(Plugin[Args]):
         )
         share = np.zeros(real.shape, dtype=np.float64)
         share[:, rows] = deserved(claims)
+        self.share_: Float = share
         self.deserved_: list[list[float]] = [share[:, queue].tolist() for queue in range(len(queues))]
         self.limit_ = [[math.floor(amount) for amount in queue] for queue in self.deserved_]
         self.shared_ = [
@@ -123,7 +124,7 @@ class Proportion(Plugin[Args]):
 
         What the candidates before one hold is taken to be gone: the first that may stay ends it for its queue on a node."""
         gone = candidates.running(candidates.queue, candidates.request, inclusive=False)
-        surplus = view.queues.claimed - np.array(self.deserved_, dtype=np.float64).T
+        surplus = view.queues.claimed - self.share_
         over: Bool = np.logical_or.reduce(surplus[:, candidates.queue] - gone >= EPSILON, axis=0)
         sure = view.snapshot.queues.guarantee[:, candidates.queue]
         left = view.queues.claimed[:, candidates.queue] - gone - candidates.request
