@@ -47,11 +47,21 @@ def normal(value: Any) -> Any:
 
 
 def by_field(answer: Any) -> Any:
-    """A Status whose causes stand in one order, for a server tells conflicts in any."""
+    """A Status whose causes stand in one order, in its message too: a server walks the fields of a schema, and tells conflicts,
+    in any."""
     causes = answer.get("details", {}).get("causes") if isinstance(answer, dict) else None
     if isinstance(causes, list):
+        told = _listed(causes)
         causes.sort(key=json.dumps)
+        if answer["message"].endswith(told):
+            answer["message"] = answer["message"].removesuffix(told) + _listed(causes)
     return answer
+
+
+def _listed(causes: list[dict[str, str]]) -> str:
+    """Several causes as they stand at the end of a message."""
+    sentences = [f"{cause.get('field')}: {cause.get('message')}" for cause in causes]
+    return f"[{', '.join(sentences)}]"
 
 
 @dataclass
