@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from tests.builders import Amount, node, pod, podgroup, queue
 from vcray.actions.allocate import Allocate
@@ -43,10 +43,13 @@ def vgpu_node(
     mode: str = "hami-core",
     notes: Mapping[str, str] | None = None,
     slots: int = 10,
+    ill: Collection[int] = (),
     **more: object,
 ) -> JsonObject:
-    """A node of equal cards `name-0`, `name-1`, …"""
-    told = "".join(f"{name}-{i},{slots},{memory},{kind},true,{mode}:" for i in range(cards))
+    """A node of equal cards `name-0`, `name-1`, …; those in `ill` are unhealthy."""
+    told = "".join(
+        f"{name}-{i},{slots},{memory},{kind},{str(i not in ill).lower()},{mode}:" for i in range(cards)
+    )
     resources: dict[str, Amount] = {NUMBER: slots * cards, MEMORY: memory * cards, CORES: 100 * cards}
     annotations = {"volcano.sh/node-vgpu-register": told, **(notes or {})}
     return node(name, resources=resources, annotations=annotations, **more)  # type: ignore[arg-type]

@@ -140,6 +140,24 @@ def test_chips_without_templates_are_split_where_the_node_says_so() -> None:
     assert found["p"][1]["hami.io/Ascend310P-devices-to-allocate"] == "n2-0,Ascend310P,5000,0:;"
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "chosen"),
+    [
+        ({"health": False}, {"health": True}, "c1"),
+        ({}, {"health": True}, "c1"),  # Go leaves out what is false
+        ({}, {}, "c0"),  # nobody tells
+    ],
+)
+def test_an_unhealthy_chip_is_given_to_nobody(first: JsonObject, second: JsonObject, chosen: str) -> None:
+    chip: JsonObject = {"count": 7, "devmem": 21527, "devcore": 8}
+    told = json.dumps([{"id": "c0", **chip, **first}, {"id": "c1", **chip, **second}])
+    machine = chips(**{"hami.io/node-register-Ascend310P": told})
+
+    found = placed(world(machine, asking("p", {CHIP: 1})), policy(AscendHAMiVNPUEnable=True))
+
+    assert found["p"][1]["hami.io/Ascend310P-devices-to-allocate"].startswith(f"{chosen},")
+
+
 def test_chips_of_one_network_go_together() -> None:
     told = [
         {"id": f"c{i}", "count": 1, "devmem": 65536, "devcore": 20, "custominfo": {"NetworkID": i % 3 % 2}}

@@ -163,8 +163,8 @@ def test_a_node_whose_device_plugin_is_gone_takes_nobody() -> None:
 # ---- partitioned cards ----
 
 
-def mig_node(name: str = "n1", cards: int = 1) -> JsonObject:
-    return vgpu_node(name, cards, 81920, "NVIDIA-A100-SXM4-80GB", "mig")
+def mig_node(name: str = "n1", cards: int = 1, **more: object) -> JsonObject:
+    return vgpu_node(name, cards, 81920, "NVIDIA-A100-SXM4-80GB", "mig", **more)  # type: ignore[arg-type]
 
 
 def test_the_smallest_instance_of_the_first_geometry_that_fits_is_taken() -> None:
@@ -269,6 +269,28 @@ def test_a_profile_that_a_node_lists_is_its_own_device_plugins_business() -> Non
     given = world(config_map(MIG_CONFIG), listed, profile_pod("a", "1g.10gb"), profile_pod("b", "1g.10gb"))
     found = placed(given, policy())
     assert list(found.values()) == [("n2", {})]
+
+
+# ---- unhealthy cards ----
+
+
+def test_an_unhealthy_card_is_given_to_nobody() -> None:
+    given = world(vgpu_node(ill={1}), vgpu_pod("p", 250))
+    assert cards_of(given, policy()) == {"p": "n1-0,NVIDIA,250,0:"}
+    assert cards_of(world(vgpu_node(ill={0, 1}), vgpu_pod("p", 250)), policy()) == {}
+    assert cards_of(world(vgpu_node(ill={1}), vgpu_pod("p", 250, 2)), policy()) == {}
+
+
+def test_who_is_on_a_card_that_falls_ill_keeps_it_in_the_ledger() -> None:
+    held = vgpu_pod("r", 250, node="n1", annotations={IDS: "n1-1,NVIDIA,250,0:"})
+    session = open_session(world(vgpu_node(ill={1}), held), policy())
+    (figures,) = session.chains.cards
+    assert [(card.card, card.memory) for card in figures(session.view)["n1"]] == [("n1-0", 0), ("n1-1", 250)]
+
+
+def test_an_unhealthy_card_makes_no_instance_of_a_profile() -> None:
+    given = world(config_map(MIG_CONFIG), mig_node(ill={0}), profile_pod("a", "1g.10gb"))
+    assert cards_of(given, policy()) == {}
 
 
 # ---- the lock of a node ----

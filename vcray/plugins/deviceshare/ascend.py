@@ -73,7 +73,8 @@ class AscendChips:
         return ChipAsk(tuple(pieces), dict(spec.notes).get(VNPU_MODE) == SOFT)
 
     def cards(self, node: NodeFacts) -> tuple[Card, ...]:
-        """Chips that the node registers, where it offers the resource. `mode`: may they be split freely?"""
+        """Chips that the node registers, where it offers the resource; unhealthy ones have no room for anybody. `mode`: may
+        they be split freely?"""
         if not node.amount(self.config.resource):
             return ()
         try:
@@ -81,17 +82,19 @@ class AscendChips:
         except ValueError:
             return ()
         soft = self.soft_split or node.notes.get(HAMI_SOFT_SPLIT) == "true"
+        items = dig_objects({"chips": document}, "chips")
+        tells = any(item.get("health") is True for item in items)  # Go leaves `false` out
         return tuple(
             Card(
                 id=dig_str(item, "id"),
-                slots=dig_int(item, "count"),
+                slots=0 if tells and item.get("health") is not True else dig_int(item, "count"),
                 memory=dig_int(item, "devmem"),
                 cores=dig_int(item, "devcore"),
                 kind=self.config.word,
                 mode=SOFT if soft else "",
                 link=_network(item),
             )
-            for item in dig_objects({"chips": document}, "chips")
+            for item in items
         )
 
     def parts(self, holder: Holder, cards: Sequence[Card]) -> tuple[Part, ...]:

@@ -175,10 +175,11 @@ class Vgpu:
         if ask.mode and any(card.mode != ask.mode for card in cards):
             wanted = f"pod required sharing mode {ask.mode} is not the same as the node mode {cards[0].mode}"
             return Refused(wanted, curable=False)
+        usable = sum(card.slots > 0 for card in cards)
         containers: list[tuple[Part, ...]] = []
         score = 0.0
         for piece in ask.slices:
-            if piece.number > len(cards) and not piece.profile:
+            if piece.number > usable and not piece.profile:
                 return Refused("no enough gpu cards on node", curable=False)
             dealt = self._deal(cards, usage, ask, piece, owner, links)
             if len(dealt) < piece.number:
@@ -325,7 +326,7 @@ def instances_of(spec: ShapeSpec) -> tuple[Slice, ...]:
 
 @lru_cache(maxsize=65536)
 def instances_in(text: str, config: VgpuConfig, profile: str) -> int:
-    """The most instances of a profile that a node's partitioned cards can make."""
+    """The most instances of a profile that a node's partitioned cards can make, unhealthy ones left out."""
     return sum(
         max(
             (
@@ -335,7 +336,7 @@ def instances_in(text: str, config: VgpuConfig, profile: str) -> int:
             default=0,
         )
         for card in _cards(text, config.geometries)
-        if card.mode == MIG
+        if card.mode == MIG and card.slots
     )
 
 

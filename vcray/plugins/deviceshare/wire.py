@@ -17,7 +17,7 @@ HAMI_CORE = "hami-core"
 
 
 class Registered(NamedTuple):
-    """A card as its node tells of it."""
+    """A card as its node tells of it; `slots` is 0 while it is unhealthy."""
 
     uuid: str
     slots: int
@@ -47,7 +47,8 @@ def registered(text: str) -> tuple[Registered, ...]:
         if len(fields) < 6:
             return ()
         mode = MIG if fields[5] == MIG else HAMI_CORE
-        cards.append(Registered(fields[0], number(fields[1]), number(fields[2]), fields[3], mode))
+        slots = 0 if fields[4] == "false" else number(fields[1])
+        cards.append(Registered(fields[0], slots, number(fields[2]), fields[3], mode))
     return tuple(cards)
 
 
