@@ -167,6 +167,14 @@ def test_keys_that_nobody_reads_are_told_and_skipped():
             "VC0111 configurations[0]: an entry without the name of an action has no effect; name it",
         ),
         (
+            "configurations: [{name: allocate, argument: {}}]",
+            "VC0111 configurations[0].argument: unknown key 'argument' has no effect; did you mean 'arguments'?",
+        ),
+        (
+            "tiers: [{plugins: [{name: binpack, argument: {binpack.weight: 5}}]}]",
+            "VC0106 tiers[0].plugins[0].argument: unknown flag 'argument' has no effect; did you mean 'arguments'?",
+        ),
+        (
             "metrics: {adress: x}",
             "VC0111 metrics.adress: unknown key 'adress' has no effect; did you mean 'address'?",
         ),

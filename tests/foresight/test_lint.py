@@ -213,7 +213,13 @@ def test_enqueue_comes_first() -> None:
         "VC0117 actions[1]: enqueue comes after allocate"
     )
     assert (
-        said(conf("shuffle,enqueue,allocate", "predicates rescheduling", more="metrics: {type: prometheus}"))
+        said(
+            conf(
+                "shuffle,enqueue,allocate",
+                "predicates rescheduling",
+                more="metrics: {type: prometheus, address: x}",
+            )
+        )
         == []
     )
 
@@ -303,7 +309,7 @@ def test_claims_pod_by_pod_do_nothing_for_jobs_with_a_topology(action: str, gang
 
 
 def test_shuffle_wants_plugins_that_name_victims_and_they_want_shuffle() -> None:
-    more = "metrics: {type: prometheus}"
+    more = "metrics: {type: prometheus, address: x}"
 
     assert said(conf("allocate,shuffle", "predicates"))[0].startswith(
         "VC0115 actions[1]: shuffle evicts nobody"

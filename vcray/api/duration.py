@@ -61,6 +61,14 @@ def duration_seconds(text: str) -> float:
     return parse_duration(text) / SECOND
 
 
+def is_duration(text: str) -> bool:
+    """Is the text a duration above 0?"""
+    try:
+        return parse_duration(text) > 0
+    except DurationError:
+        return False
+
+
 def format_duration(nanoseconds: int) -> str:
     """As Go prints it: `1h30m0s`, `1.5s`, `300ms`, `0s`."""
     sign, rest = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from vcray.config.document import Document, parse
 from vcray.config.language import FLAGS, METRICS_KEYS, unknown_name
 from vcray.config.model import PluginConfig, SchedulerConfig
+from vcray.config.nested import unknown_key
 from vcray.errors import Problem, did_you_mean
 
 
@@ -65,8 +66,7 @@ class Reader:
     def _keys(self, table: Mapping[str, object], known: tuple[str, ...], where: str) -> None:
         for key in table:
             if key not in known:
-                what = f"unknown key '{key}' has no effect{did_you_mean(key, known)}"
-                self._say("VC0111", f"{where}{key}", what)
+                self._say("VC0111", f"{where}{key}", unknown_key(key, known))
 
     # ---- actions ----
 
@@ -140,10 +140,11 @@ class Reader:
         flags: dict[str, bool] = {}
         for key, value in entry.items():
             place = f"{where}.{key}"
-            if key in ("name", "arguments"):
+            if key in _NO_FLAGS:
                 continue
             if key not in FLAGS:
-                self._say("VC0106", place, f"unknown flag '{key}' has no effect{_near(key, FLAGS)}")
+                near = _near(key, {*FLAGS, *_NO_FLAGS})
+                self._say("VC0106", place, f"unknown flag '{key}' has no effect{near}")
             elif value is None:
                 self._say("VC0106", place, "has no value; the default is kept")
             elif not isinstance(value, bool):
@@ -177,6 +178,7 @@ class Reader:
                     "VC0102", where, "must be a mapping with the `name` of an action and its `arguments`"
                 )
                 continue
+            self._keys(table, ("name", "arguments"), f"{where}.")
             if name is None or name == "":
                 self._say("VC0111", where, "an entry without the name of an action has no effect; name it")
                 continue
@@ -206,6 +208,10 @@ class Reader:
             self._say("VC0102", where, f"must be a list, not {_kind(value)}")
             return []
         return value
+
+
+_NO_FLAGS = ("name", "arguments")
+"""What else the entry of a plugin holds."""
 
 
 def _near(name: str, known: Iterable[str]) -> str:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from vcray.config.language import METRICS_TYPES, ON_BY_DEFAULT
+from pydantic import JsonValue
+
+from vcray.api.duration import is_duration
+from vcray.config.language import METRICS_TYPES, ON_BY_DEFAULT, VOLCANO_ACTIONS
 from vcray.config.scheduler import SchedulerConfig
 from vcray.core.policy import Policy
-from vcray.errors import Problem
+from vcray.errors import Problem, did_you_mean
 from vcray.foresight.claiming import CLAIM_RULES
 from vcray.foresight.configured import Configured, hooks_of
 
@@ -22,12 +25,14 @@ UNREAD: Mapping[tuple[str, str], str] = {
     ("predicates", "predicate.DynamicResourceAllocationEnable"): (
         "is read by no version of Volcano: claims of devices are looked at where the cluster serves them"
     ),
-    ("rescheduling", "thresholdPriorityClassName"): "is read by no version of Volcano",
-    ("rescheduling", "nodeFit"): "is read by no version of Volcano",
+    ("rescheduling", "params.thresholdPriorityClassName"): "is read by no version of Volcano",
+    ("rescheduling", "params.nodeFit"): "is read by no version of Volcano",
 }
-"""(plugin, argument) that a file may well hold and that Volcano passes over in silence."""
+"""(plugin, end of an argument's place) that a file may well hold and that Volcano passes over in silence."""
 
 METRICS_READERS = ("usage", "rescheduling")
+ADDRESSED = ("prometheus", "elasticsearch")
+"""Types of metrics sources that have an address."""
 ARGUMENTS_READ_BY = {"allocate": ("gangpreempt", "gangreclaim")}
 """Action -> other actions that read its arguments."""
 
@@ -61,33 +66,60 @@ def flag_without_effect(of: Configured) -> Iterator[Problem]:
 def argument_without_effect(of: Configured) -> Iterator[Problem]:
     """An argument that Volcano declares or documents and never reads."""
     for entry in of.entries:
-        for key in entry.config.arguments:
-            why = UNREAD.get((entry.name, key))
-            if why is not None:
-                yield Problem("VC0113", f"{entry.place}.arguments.{key}", f"{why}; delete it")
+        for place in _places(dict(entry.config.arguments), f"{entry.place}.arguments"):
+            for (plugin, key), why in UNREAD.items():
+                if plugin == entry.name and place.endswith(f".{key}"):
+                    yield Problem("VC0113", place, f"{why}; delete it")
+
+
+def _places(value: JsonValue, where: str) -> Iterator[str]:
+    """The places of all keys of a value, however deep."""
+    items = value.items() if isinstance(value, dict) else ()
+    inside = [(f"{where}.{key}", item) for key, item in items]
+    yield from (place for place, _ in inside)
+    if isinstance(value, list):
+        inside = [(f"{where}[{number}]", item) for number, item in enumerate(value)]
+    for place, item in inside:
+        yield from _places(item, place)
 
 
 def arguments_of_no_action(of: Configured) -> Iterator[Problem]:
     """`configurations` for an action that the list does not name."""
     for name in of.config.configurations:
         if name not in of.actions and not of.configured(*ARGUMENTS_READ_BY.get(name, ())):
-            what = f"`actions` does not name '{name}', so these arguments have no effect"
+            near = "" if name in VOLCANO_ACTIONS else did_you_mean(name, of.actions)
+            what = f"`actions` does not name '{name}', so these arguments have no effect{near}"
             yield Problem("VC0113", f"configurations[{name}]", what)
 
 
 def metrics_that_nobody_reads(of: Configured) -> Iterator[Problem]:
     """A section `metrics` without a plugin that reads node load, or such a plugin without a source."""
-    reader = of.first(*METRICS_READERS)
-    kind = of.config.metrics.get("type", "")
-    if of.config.metrics and reader is None:
+    reader, metrics = of.first(*METRICS_READERS), of.config.metrics
+    if metrics and reader is None:
         yield Problem(
             "VC0113", "metrics", "no plugin reads the load of nodes; only usage and rescheduling do"
         )
-    elif reader is not None and not of.config.metrics:
+    elif reader is not None and not metrics:
         what = f"{reader.name} sees no load of nodes: the section `metrics` names no source"
         yield Problem("VC0115", reader.place, what)
-    elif of.config.metrics and kind not in METRICS_TYPES:
+    elif reader is not None and metrics.get("type") in ADDRESSED and not metrics.get("address"):
+        what = f"{reader.name} sees no load of nodes: `address` is empty; set it to the URL of the source"
+        yield Problem("VC0115", "metrics.address", what)
+
+
+def metrics_without_effect(of: Configured) -> Iterator[Problem]:
+    """A value in `metrics` that nobody can use."""
+    metrics = of.config.metrics
+    kind, interval = metrics.get("type", ""), metrics.get("interval", "")
+    verified = metrics.get("tls.insecureSkipVerify", "")
+    if metrics and kind not in METRICS_TYPES:
         yield Problem("VC0113", "metrics.type", f"must be one of {', '.join(METRICS_TYPES)}, not '{kind}'")
+    if interval and not is_duration(interval):
+        what = f"must be a duration above 0, such as 30s or 5m, not '{interval}'; the default is kept"
+        yield Problem("VC0113", "metrics.interval", what)
+    if verified not in ("", "true", "false"):
+        what = f"must be true or false, not '{verified}'; certificates are verified"
+        yield Problem("VC0113", "metrics.tls.insecureSkipVerify", what)
 
 
 # ---- what works against each other ----
@@ -199,6 +231,7 @@ RULES: Mapping[str, Callable[[Configured], Iterator[Problem]]] = {
         argument_without_effect,
         arguments_of_no_action,
         metrics_that_nobody_reads,
+        metrics_without_effect,
         packing_and_spreading,
         load_and_packing,
         two_shares,

@@ -7,13 +7,16 @@ A node that the pod would overfill (it waits for room there) scores 0.
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple, Self
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
+from vcray.config.nested import listed_names, unlisted
 from vcray.core.arrays import BoolLike, FloatLike, ratio, where
 from vcray.core.plugin import Args, Plugin
 from vcray.core.view import Rows, Shape, View
+from vcray.errors import Problem
 
 _FAMILY = "binpack.resources."
 
@@ -28,6 +31,15 @@ class BinpackArgs(Args):
     memory: int = Field(1, alias="binpack.memory")
     resources: str = Field("", alias="binpack.resources")
 
+    @classmethod
+    def read(cls, given: Mapping[str, JsonValue], where: str) -> tuple[Self, list[Problem]]:
+        """As `Args.read`; the weight of a resource that is not listed is told."""
+        args, problems = super().read(given, where)
+        weighed = (key.removeprefix(_FAMILY) for key in args.model_extra or {})
+        wrong = unlisted(weighed, listed_names(args.resources), "binpack.resources")
+        problems += [Problem("VC0108", f"{where}.{_FAMILY}{name}", what) for name, what in wrong.items()]
+        return args, problems
+
 
 class Binpack(Plugin[BinpackArgs]):
     """Packs pods onto few nodes."""
@@ -37,11 +49,7 @@ class Binpack(Plugin[BinpackArgs]):
     def open(self, view: View) -> None:
         """Weight of each resource row that has one; `binpack.cpu` and `binpack.memory` beat the list of resources."""
         args, extra = self.args, self.args.model_extra or {}
-        weights = {
-            name: _weight(extra.get(_FAMILY + name, 1))
-            for name in (part.strip() for part in args.resources.split(","))
-            if name
-        }
+        weights = {name: _weight(extra.get(_FAMILY + name, 1)) for name in listed_names(args.resources)}
         weights |= {"cpu": _weight(args.cpu), "memory": _weight(args.memory)}
         rows = ((view.space.row(name), weight) for name, weight in weights.items())
         self.weights_ = {row: weight for row, weight in rows if row is not None}

@@ -13,15 +13,19 @@ import numpy as np
 from pydantic import Field, JsonValue
 
 from vcray.api.duration import DurationError, duration_seconds
+from vcray.config.nested import known_keys, unknown_key
 from vcray.core.arrays import Bool, Float, Int
 from vcray.core.nodeloads import NodeLoads
 from vcray.core.plugin import Args, Plugin
 from vcray.core.space import CPU, MEMORY
 from vcray.core.view import View
-from vcray.errors import Problem
+from vcray.errors import Problem, did_you_mean
 
 WORK: Final = "rescheduling"
 STRATEGY: Final = "lowNodeUtilization"
+PARAMS: Final = ("thresholds", "targetThresholds")
+UNREAD: Final = ("thresholdPriorityClassName", "nodeFit")
+"""Parameters that Volcano declares and never reads; `vcray check` warns of them."""
 CLASSES: Final = ("BestEffort", "Burstable", "Guaranteed")
 EVERY_S: Final = 300.0
 
@@ -148,15 +152,22 @@ def _strategies(args: ReschedulingArgs) -> tuple[list[Limits], list[tuple[str, s
     found = []
     for number, entry in enumerate(args.strategies):
         where = f"strategies[{number}]"
-        name = entry.get("name") if isinstance(entry, dict) else None
-        if name != STRATEGY or not isinstance(entry, dict):
-            noted.append((f"{where}.name", f"unknown strategy {name!r} has no effect; there is {STRATEGY}"))
+        table, wrong = known_keys(entry if isinstance(entry, dict) else {}, ("name", "params"))
+        noted += [(f"{where}.{key}", what) for key, what in wrong.items()]
+        name, params = table.get("name"), table.get("params") or {}
+        if name != STRATEGY:
+            near = did_you_mean(str(name), [STRATEGY])
+            noted.append((f"{where}.name", f"unknown strategy {name!r} has no effect{near}"))
             continue
-        params = entry.get("params") or {}
         if not isinstance(params, dict):
             noted.append((f"{where}.params", "must be a map"))
             params = {}
-        low, target = (_limits(params, key, where, noted) for key in ("thresholds", "targetThresholds"))
+        noted += [
+            (f"{where}.params.{key}", unknown_key(key, PARAMS))
+            for key in params
+            if key not in (*PARAMS, *UNREAD)
+        ]
+        low, target = (_limits(params, key, where, noted) for key in PARAMS)
         found.append(Limits(low, target))
     return found, noted
 
@@ -168,9 +179,11 @@ def _limits(
     table = params.get(key)
     out = {"cpu": 100.0, "memory": 100.0}
     for name, value in table.items() if isinstance(table, dict) else ():
-        if isinstance(value, bool) or not isinstance(value, int) or name not in out:
+        if name not in out:
+            noted.append((f"{where}.params.{key}.{name}", unknown_key(name, out)))
+        elif isinstance(value, bool) or not isinstance(value, int):
             noted.append(
-                (f"{where}.params.{key}.{name}", "must be cpu or memory with a whole number of per cent")
+                (f"{where}.params.{key}.{name}", f"must be a whole number of per cent, got {value!r}")
             )
         else:
             out[name] = float(value)

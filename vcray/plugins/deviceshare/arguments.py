@@ -8,7 +8,9 @@ from typing import Self
 from pydantic import Field, JsonValue
 
 from vcray.core.plugin import Args
-from vcray.errors import Problem
+from vcray.errors import Problem, did_you_mean
+
+BINPACK, SPREAD = POLICIES = ("binpack", "spread")
 
 
 class DeviceShareArgs(Args):
@@ -36,6 +38,9 @@ class DeviceShareArgs(Args):
                 what = f"cannot be used together with {first}; it is off"
                 problems.append(Problem("VC0108", f"{where}.{second}", what))
                 taken[second] = False
+        if args.policy not in ("", *POLICIES):
+            what = f"unknown policy '{args.policy}' has no effect{did_you_mean(args.policy, POLICIES)}"
+            problems.append(Problem("VC0108", f"{where}.deviceshare.SchedulePolicy", what))
         if args.exclusive and not _is_rules(args.exclusive):
             what = "must be a list of maps of labels; it has no effect"
             problems.append(Problem("VC0108", f"{where}.deviceshare.GPUExclusiveRules", what))

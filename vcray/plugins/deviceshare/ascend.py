@@ -27,10 +27,10 @@ from vcray.api.devices import (
 from vcray.api.jsonview import dig, dig_int, dig_objects, dig_str
 from vcray.core.cards import ChipConfig, Holder
 from vcray.core.tables import ShapeSpec
+from vcray.plugins.deviceshare.arguments import BINPACK, SPREAD
 from vcray.plugins.deviceshare.decks import Card, Choice, Owner, Part, Refused, Usage
 from vcray.plugins.deviceshare.links import Links
 from vcray.plugins.deviceshare.table import NodeFacts
-from vcray.plugins.deviceshare.vgpu import BINPACK, SPREAD
 from vcray.plugins.deviceshare.wire import Used, spell, used
 
 SOFT = "hami-core"

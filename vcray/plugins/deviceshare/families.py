@@ -13,14 +13,13 @@ from vcray.core.arrays import Int
 from vcray.core.cards import DeviceConfig, VgpuConfig
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import ShapeSpec
-from vcray.plugins.deviceshare.arguments import DeviceShareArgs
+from vcray.plugins.deviceshare.arguments import SPREAD, DeviceShareArgs
 from vcray.plugins.deviceshare.ascend import AscendChips
 from vcray.plugins.deviceshare.gpushare import GpuShare
 from vcray.plugins.deviceshare.mindcluster import MindCluster
 from vcray.plugins.deviceshare.table import Family
 from vcray.plugins.deviceshare.vgpu import (
     PROFILE,
-    SPREAD,
     Vgpu,
     by_share,
     charges_of,

@@ -29,6 +29,7 @@ from vcray.api.devices import (
 from vcray.api.names import VGPU_MODE
 from vcray.core.cards import Holder, MigModel, VgpuConfig
 from vcray.core.tables import ShapeSpec
+from vcray.plugins.deviceshare.arguments import BINPACK, SPREAD
 from vcray.plugins.deviceshare.decks import (
     Card,
     Choice,
@@ -42,7 +43,6 @@ from vcray.plugins.deviceshare.partitions import find, geometries_of, memory_at
 from vcray.plugins.deviceshare.table import NodeFacts
 from vcray.plugins.deviceshare.wire import HAMI_CORE, MIG, Used, registered, spell, used
 
-BINPACK, SPREAD = "binpack", "spread"
 WORD = "NVIDIA"
 CORES = 100
 """A card's cores, in per cent."""

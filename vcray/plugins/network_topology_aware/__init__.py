@@ -9,12 +9,13 @@ counting less. `used` of a HyperNode counts promised pods and leaves out evicted
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Self
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field, JsonValue, field_validator
 
+from vcray.config.nested import listed_names, unlisted
 from vcray.core.arrays import Int
 from vcray.core.hypernodes import HyperNodes
 from vcray.core.parthooks import CellScore, DomainScores, Purpose
@@ -23,6 +24,7 @@ from vcray.core.space import CPU, MEMORY
 from vcray.core.subjobs import Parts, SubJob
 from vcray.core.tables import MISSING, Status
 from vcray.core.view import Shape, View
+from vcray.errors import Problem
 from vcray.plugins.network_topology_aware.nearness import Nearness
 from vcray.plugins.network_topology_aware.packing import Packing, TierPacking, Weighing, rating
 
@@ -43,6 +45,15 @@ class NetworkTopologyAwareArgs(Args):
     normal_pod: bool = Field(True, alias="hypernode.binpack.normal-pod.enable")
     fading: float = Field(_FADING, alias="hypernode.binpack.normal-pod.fading")
     domains: int = Field(_DOMAINS, alias="hypernode.gradient.evict.max-hypernodes")
+
+    @classmethod
+    def read(cls, given: Mapping[str, JsonValue], where: str) -> tuple[Self, list[Problem]]:
+        """As `Args.read`; the weight of a resource that is not listed is told."""
+        args, problems = super().read(given, where)
+        weighed = (key.removeprefix(_FAMILY) for key in args.model_extra or {})
+        wrong = unlisted(weighed, listed_names(args.resources), "hypernode.binpack.resources")
+        problems += [Problem("VC0108", f"{where}.{_FAMILY}{name}", what) for name, what in wrong.items()]
+        return args, problems
 
     @field_validator("weight", "cpu", "memory")
     @classmethod
@@ -69,10 +80,9 @@ class NetworkTopologyAware(Plugin[NetworkTopologyAwareArgs]):
         """Weight of each resource row that has one."""
         args, extra = self.args, self.args.model_extra or {}
         weights: dict[str, int] = {}
-        for name in (part.strip() for part in args.resources.split(",")):
-            if name:
-                given = extra.get(_FAMILY + name, 1)
-                weights[name] = given if isinstance(given, int) and given >= 0 else 1
+        for name in listed_names(args.resources):
+            given = extra.get(_FAMILY + name, 1)
+            weights[name] = given if isinstance(given, int) and given >= 0 else 1
         weights |= {"cpu": args.cpu, "memory": args.memory}
         rows = ((view.space.row(name), weight) for name, weight in weights.items())
         self.weights_ = {row: weight for row, weight in rows if row is not None}

@@ -13,6 +13,7 @@ from typing import Self
 
 from pydantic import Field, JsonValue
 
+from vcray.config.nested import known_keys, listed_names, unknown_key, unlisted
 from vcray.core.plugin import Args
 from vcray.errors import Problem
 
@@ -44,14 +45,15 @@ Wrong = tuple[tuple[str, str], ...]
 
 
 class _Reader:
-    """Takes values of one map and notes what does not fit."""
+    """Takes values of one map and notes what does not fit. `known`: the keys that it may have; none for any key."""
 
-    def __init__(self, name: str, value: JsonValue) -> None:
+    def __init__(self, name: str, value: JsonValue, *known: str) -> None:
         self.name = name
         self.noted: list[tuple[str, str]] = []
         self.table: Mapping[str, JsonValue] = {}
         if isinstance(value, dict):
-            self.table = value
+            self.table, wrong = known_keys(value, known) if known else (value, {})
+            self.noted += [(f"{name}.{key}", what) for key, what in wrong.items()]
         elif value is not None:
             self.noted.append((name, f"must be a map, got {value!r}; the default is kept"))
 
@@ -74,7 +76,7 @@ class _Reader:
         if not isinstance(value, str):
             self._note(key, "a string of names with commas between", value)
             return ()
-        return tuple(dict.fromkeys(name for name in (part.strip() for part in value.split(",")) if name))
+        return listed_names(value)
 
     def numbers(self, key: str) -> dict[str, float]:
         value = self.table.get(key)
@@ -120,11 +122,12 @@ class Strategies:
         beginnings: dict[str, Strategy] = {}
         noted = outer.noted
         for name, item in outer.table.items():
-            reader = _Reader(f"resources.{name}", item)
-            strategy = Strategy(reader.table.get("type") == MOST, max(reader.number("weight", 1), 1))
+            reader = _Reader(f"resources.{name}", item, "type", "weight")
+            kind = reader.table.get("type")
+            strategy = Strategy(kind == MOST, max(reader.number("weight", 1), 1))
             noted += reader.noted
-            if reader.table.get("type") not in (LEAST, MOST, None):
-                what = f"must be {LEAST} or {MOST}; {LEAST} is taken"
+            if kind not in (LEAST, MOST, None):
+                what = f"must be {LEAST} or {MOST}, got {kind!r}; {LEAST} is taken"
                 noted.append((f"resources.{name}.type", what))
             if "*" not in name:
                 exact[name] = strategy
@@ -168,12 +171,12 @@ class Sra:
     @classmethod
     def of(cls, value: JsonValue) -> Sra:
         """On with `enable` and a `weight` above 0."""
-        reader = _Reader("sra", value)
+        reader = _Reader("sra", value, "enable", "weight", "resources", "resourceWeight")
         enabled, weight = reader.switch("enable"), reader.number("weight", 0)
-        given = reader.numbers("resourceWeight")
-        weights = {
-            name: int(given[name]) if given.get(name, -1) >= 0 else 1 for name in reader.names("resources")
-        }
+        names, given = reader.names("resources"), reader.numbers("resourceWeight")
+        wrong = unlisted(given, names, "sra.resources")
+        reader.noted += [(f"sra.resourceWeight.{name}", what) for name, what in wrong.items()]
+        weights = {name: int(given[name]) if given.get(name, -1) >= 0 else 1 for name in names}
         return cls(max(weight, 0) if enabled else 0, weights, tuple(reader.noted))
 
 
@@ -187,9 +190,15 @@ class Proportional:
     @classmethod
     def of(cls, value: JsonValue) -> Proportional:
         """Nothing unless `enable` is set."""
-        reader = _Reader("proportional", value)
+        reader = _Reader("proportional", value, "enable", "resources", "resourceProportion")
         enabled, names = reader.switch("enable"), reader.names("resources")
+        read = [f"{name}.{amount}" for name in names for amount in ("cpu", "memory")]
         given = reader.numbers("resourceProportion")
+        reader.noted += [
+            (f"proportional.resourceProportion.{key}", unknown_key(key, read))
+            for key in given
+            if key not in read
+        ]
 
         def rate(key: str) -> float:
             found = float(given.get(key, 1))

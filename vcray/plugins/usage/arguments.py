@@ -9,6 +9,7 @@ from typing import Self
 from pydantic import Field, JsonValue
 
 from vcray.api.quantity import QuantityError, milli, value
+from vcray.config.nested import unknown_key
 from vcray.core.plugin import Args
 from vcray.errors import Problem
 
@@ -62,7 +63,7 @@ def _take(
     for key, given in table.items() if isinstance(table, dict) else ():
         taken = readers[key](given) if key in readers else None
         if key not in readers:
-            noted.append((f"{name}.{key}", "is not known and has no effect"))
+            noted.append((f"{name}.{key}", unknown_key(key, readers)))
         elif taken is None:
             noted.append(
                 (f"{name}.{key}", f"is out of range or of a wrong type: {given!r}; the default is kept")
