@@ -204,11 +204,13 @@ class Capacity:
                 mine, theirs = self._at(claimant.name, distance), self._at(name, distance)
                 if theirs is not None and theirs != mine:
                     chain.append(theirs)
-            for at in chain:
+            sure = [at for at in (name, *self.above[name]) if at not in self.above[claimant.name]]
+            for at in {*chain, *sure}:
                 held.setdefault(at, self.held(at))
-            if self._goes(claimant, asked, pod.request, chain, held):
+            broken = any(self._breaks(at, minus(held[at], pod.request)) for at in sure)
+            if not broken and self._goes(claimant, asked, pod.request, chain, held):
                 found.append(pod)
-                for at in chain:
+                for at in {*chain, *sure}:
                     held[at] = minus(held[at], pod.request)
         return found
 
@@ -221,9 +223,6 @@ class Capacity:
         self, claimant: Queue, asked: Amounts, request: Amounts, chain: list[str], held: dict[str, Amounts]
     ) -> bool:
         own = chain[0]
-        left = minus(held[own], request)
-        if any(v > 0 and left.get(k, 0) < v for k, v in self._guaranteed(own).items()):
-            return False
         if self._outside(own, request):
             if self.level and self._under_one_roof(claimant, own, asked):
                 return False
@@ -231,8 +230,10 @@ class Capacity:
             return False
         return all(self._outside(at, request) or self._over(at, request, held[at]) for at in chain[1:])
 
-    def _guaranteed(self, name: str) -> Amounts:
-        return {} if self.tree and name in self.wrong else self.cluster.queues[name].guarantee
+    def _breaks(self, name: str, left: Amounts) -> bool:
+        """Would the queue hold less than it is sure of? One that sits wrongly in the tree is sure of nothing."""
+        sure = {} if self.tree and name in self.wrong else self.cluster.queues[name].guarantee
+        return any(v > 0 and left.get(k, 0) < v for k, v in sure.items())
 
     def _outside(self, name: str, request: Amounts) -> bool:
         """Nothing that the pod holds is deserved by the queue, pods included."""

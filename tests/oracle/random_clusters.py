@@ -104,6 +104,8 @@ def _queues(cluster: RandomCluster) -> None:
             dept["deserved"] = _limit(cluster, ["3", "6", "9"], ["4Gi", "9Gi"])
         if cluster.chance("capability", 0.5):
             dept["capability"] = _limit(cluster, ["4", "8", "12"], ["8Gi", "16Gi"])
+        if cluster.chance("guarantee", 0.5):
+            dept["guarantee"] = {"resource": _limit(cluster, ["1", "2", "4"], ["1Gi", "4Gi"])}
         cluster.add("Queue", {"name": "dept"}, spec=dept, status={"state": "Open"})
     for name in names:
         _queue(cluster, name)

@@ -63,7 +63,7 @@ THEMES: dict[str, set[str]] = {
     "reclaiming": {"queues", "tight", "running", "deserved"},
     "network": {"hypernodes", "tight", "finished"},
     "branches": {"queues", "tight", "running", "branches"},
-    "family": {"queues", "tight", "running", "deserved", "tree"},
+    "family": {"queues", "tight", "running", "deserved", "guarantee", "tree"},
 }
 """What a cluster is mostly about: these features are always on and frequent, others are rarer than in a mixed one.
 One more theme, `wide`, has tens of nodes, so that the kernel works on columns and blocks of them."""

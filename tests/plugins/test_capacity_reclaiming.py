@@ -207,6 +207,30 @@ def test_with_a_level_neighbours_that_deserve_nothing_leave_each_other_alone() -
     assert taken(world, world.plugin(Capacity, TREE), "near", ["v"]) == {"v"}
 
 
+@pytest.mark.parametrize("level", [0, 1])
+def test_what_a_queue_above_is_sure_of_stays_inside_it(level: int) -> None:
+    world = world_of(
+        queue("root"),
+        queue("a", parent="root", guarantee={"cpu": 2}),
+        queue("a1", parent="a"),
+        queue("a2", parent="a", deserved={"cpu": 8}),
+        queue("a3", parent="a"),
+        queue("b", parent="root", deserved={"cpu": 8}),
+        *[run(f"v{i}", "a1", cpu=1) for i in range(2)],
+        *[run(f"w{i}", "a3", cpu=1) for i in range(2)],
+        ask("far", "b", cpu=1),
+        ask("near", "a2", cpu=1),
+    )
+    plugin, names = world.plugin(Capacity, {**TREE, "ancestorReclaimLevel": level}), ["v0", "w0", "v1", "w1"]
+    gangs = claim(world, "far", ClaimKind.GANG_RECLAIM)
+    given = plugin.evictable(world.view, gangs, candidates(world, [names]))
+
+    assert given is not None
+    assert given.tolist() == [True, True, False, False]
+    assert taken(world, plugin, "far", names) == {"v0", "w0"}
+    assert taken(world, plugin, "near", names) == {*names}
+
+
 def test_victims_near_the_claimants_queue_go_first() -> None:
     world = branches("8")
     plugin = world.plugin(Capacity, TREE)
@@ -226,44 +250,54 @@ def walk(world: World, plugin: Capacity, claim: Claim, cand: Candidates, related
     held: dict[tuple[int, int], list[int]] = {}
     for i in range(len(cand)):
         queue, request = int(cand.queue[i]), cand.request[:, i].tolist()
-        now = held.setdefault((int(cand.group[i]), queue), list(world.view.queues.claimed_list[queue]))
+        losing = [at for at in plugin.paths_[queue] if at not in plugin.paths_[claim.queue]]
+        of = {at: held.setdefault((int(cand.group[i]), at), list(plugin.held_[at])) for at in losing}
         rows = [r for r, amount in enumerate(request) if amount > 0]
-        deserved, guarantee = limits.deserved[:, queue].tolist(), limits.guarantee[:, queue].tolist()
         goes = not related or any(r != PODS and claim.request[r] > 0 for r in rows)
-        goes = goes and all(g == 0 or now[r] - request[r] >= g for r, g in enumerate(guarantee))
+        for at, now in of.items():
+            sure = limits.guarantee[:, at].tolist()
+            goes = goes and all(g == 0 or now[r] - request[r] >= g for r, g in enumerate(sure))
+        deserved = limits.deserved[:, queue].tolist()
         immediate = not any(deserved[r] > 0 for r in rows)
         named = [r for r in rows if r != PODS and (deserved[r] > 0 if r < 2 else limits.named[r, queue])]
-        goes = goes and (immediate or any(now[r] > deserved[r] for r in named))
+        goes = goes and (immediate or any(of[queue][r] > deserved[r] for r in named))
         if goes:
-            for r in rows:
-                now[r] -= request[r]
+            for now in of.values():
+                for r in rows:
+                    now[r] -= request[r]
         out.append(bool(goes))
     return out
 
 
+@pytest.mark.parametrize("tree", [False, True], ids=["flat", "tree"])
 @pytest.mark.parametrize("seed", range(60))
-def test_all_at_once_equals_one_after_the_other(seed: int) -> None:
+def test_all_at_once_equals_one_after_the_other(seed: int, tree: bool) -> None:
     rng = random.Random(seed)
 
     def amounts(chance: float, most: int) -> dict[str, int]:
         return {key: rng.randrange(most) for key in ("cpu", "memory", GPU, "pods") if rng.random() < chance}
 
+    def some_queue(name: str, parents: Sequence[str], most: int) -> object:
+        sure = amounts(0.3, most) if rng.random() < 0.5 else None
+        above = rng.choice(parents) if tree else None
+        return queue(name, parent=above, deserved=amounts(0.5, 5), guarantee=sure)
+
     sizes = [{"cpu": 1}, {"cpu": 2, "memory": 2}, {"gpu": 1}, {"cpu": 1, "gpu": 2}]
-    queues = [
-        queue(f"q{i}", deserved=amounts(0.5, 5), guarantee=amounts(0.3, 3) if rng.random() < 0.5 else None)
-        for i in range(3)
-    ]
+    above = [some_queue("d", ["root"], 9), some_queue("e", ["root", "d"], 6)] if tree else []
+    queues = [some_queue(f"q{i}", ["root", "d", "e"], 3) for i in range(3)]
     runs = [
         (f"p{i}", f"q{rng.randrange(3)}", f"n{rng.randrange(2) + 1}", rng.choice(sizes)) for i in range(20)
     ]
     world = world_of(
         node("n2", cpu=64, memory=256, gpu=16),
+        *([queue("root")] if tree else []),
+        *above,
         *queues,
-        queue("mine", deserved={"cpu": 99}),
+        queue("mine", parent=rng.choice(["root", "d"]) if tree else None, deserved={"cpu": 99}),
         *[run(name, of, on, **size) for name, of, on, size in runs],
         ask("new", "mine", **rng.choice(sizes)),
     )
-    plugin = world.plugin(Capacity)
+    plugin = world.plugin(Capacity, TREE if tree else {})
     groups = [[name for name, _, on, _ in runs if on == f"n{n}"] for n in (1, 2)]
     found = candidates(world, groups)
     for kind, related in ((ClaimKind.RECLAIM, True), (ClaimKind.GANG_RECLAIM, False)):

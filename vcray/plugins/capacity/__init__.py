@@ -87,7 +87,7 @@ class Capacity(Plugin[CapacityArgs]):
             if held_now is None or table is None
             else DeviceQuotas(view, table, held_now, self.paths_, self.args.capacities)
         )
-        self.reclaiming_ = Reclaiming(view, held, self.limits_, level)
+        self.reclaiming_ = Reclaiming(view, held, self.paths_, self.limits_, level)
         self.asking_ = Asking(held, self.limits_, level)
 
     def _rolled(self, own: Int) -> list[list[int]]:
@@ -192,12 +192,13 @@ class Capacity(Plugin[CapacityArgs]):
         return None
 
     def evictable(self, view: View, claim: Claim, candidates: Candidates) -> Bool | None:
-        """As `reclaimable` for whole gangs of other queues, by their own queue alone; anybody of the same queue."""
+        """As `reclaimable` for whole gangs of other queues, without a level; anybody of the same queue."""
         if claim.kind is not ClaimKind.GANG_RECLAIM:
             return np.ones(len(candidates), dtype=bool)
         if claim.queue == MISSING or self.misplaced_[claim.queue]:
             return np.zeros(len(candidates), dtype=bool)
-        return Reclaiming(view, self.held_, self.limits_, 0).takeable(claim, candidates, related=False)
+        rules = Reclaiming(view, self.held_, self.paths_, self.limits_, 0)
+        return rules.takeable(claim, candidates, related=False)
 
     def victim_order(self, view: View, claimant: int, queue: int) -> Sequence[float]:
         """In a tree victims near the claimant's queue go first: those whose common queue above is deeper."""

@@ -1,37 +1,50 @@
 """Which candidates may be taken back from their queues.
 
 A candidate goes when its queue stays above its guarantee without it, and either nothing that it asks for is deserved by the
-queue (an immediate victim), or the queue holds more than it deserves of something that the candidate asks for. Candidates are
-walked in order and those that go are subtracted; one that stays does not end the walk.
+queue (an immediate victim), or the queue holds more than it deserves of something that the candidate asks for. In a tree the
+queues above it keep their guarantees too, but for those that are above the claimant's queue as well: inside them it only
+moves. Candidates are walked in order and those that go are subtracted; one that stays does not end the walk.
 
 All candidates are judged at once with running sums. That equals the walk as long as nobody of a queue was refused
-before, or all of a queue on a node are alike; the others are walked one by one.
+before, or all of a queue on a node are alike, and as no queue above would lose its guarantee if all of them went; the others
+are walked one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from vcray.core.arrays import Bool, Int
 from vcray.core.space import PODS
-from vcray.core.victims import Candidates, Claim
+from vcray.core.victims import Candidates, Claim, starts
 from vcray.core.view import View
 from vcray.plugins.capacity.limits import Limits
 
 
 class Reclaiming:
-    """The rules for one session. `level`: up to which distance queues above a victim's must hold too much as well."""
+    """The rules for one session. `paths`: of each queue those that it is charged to, root first, itself last. `level`: up to
+    which distance queues above a victim's must hold too much as well."""
 
-    def __init__(self, view: View, held: Sequence[Sequence[int]], limits: Limits, level: int) -> None:
+    def __init__(
+        self,
+        view: View,
+        held: Sequence[Sequence[int]],
+        paths: Sequence[Sequence[int]],
+        limits: Limits,
+        level: int,
+    ) -> None:
         self._held = held
+        self._paths = paths
         self._deserved = limits.deserved
         self._asked = limits.deserved > 0
         self._counted = limits.counted
         self._guarantee = limits.guarantee
         self._guarded = limits.guarantee > 0
+        sure = np.logical_or.reduce(self._guarded, axis=0)
+        self._sure_above = [[at for at in path[:-1] if sure[at]] for path in paths]
         self._level = level
         self._view = view
 
@@ -48,8 +61,7 @@ class Reclaiming:
         going = np.where(ok, candidates.request, 0)
         left = held - candidates.running(candidates.queue, going, inclusive=False)
         fine = ok & self._fits(candidates, asks, left)
-        mixed = self._mixed(candidates, ok, ok & ~fine)
-        for group in mixed:
+        for group in (*self._mixed(candidates, ok, ok & ~fine), *self._scarce(claim, candidates, ok)):
             fine[group] = self._walk(claim, candidates, asks, group)
         return fine
 
@@ -82,6 +94,23 @@ class Reclaiming:
         parts = zip(np.split(rows, edges), np.split(shape, edges), strict=True)
         return [part for part, kinds in parts if (kinds != kinds[0]).any()]
 
+    def _scarce(self, claim: Claim, candidates: Candidates, ok: Bool) -> Iterator[Int]:
+        """Candidates of a node below a queue that would lose some of its guarantee if all of them went, lower queues first."""
+        below: dict[int, list[int]] = {}
+        for queue in np.unique(candidates.queue[ok]).tolist():
+            for at in self._sure_for(claim, queue):
+                below.setdefault(at, []).append(queue)
+        for at in sorted(below, key=lambda at: -len(self._paths[at])):
+            rows = np.flatnonzero(ok & np.isin(candidates.queue, below[at]))
+            first = np.flatnonzero(starts(candidates.group[rows]))
+            going = np.add.reduceat(candidates.request[:, rows], first, axis=1)
+            held = np.array(self._held[at], dtype=np.int64)
+            short = held[:, None] - going < self._guarantee[:, at, None]
+            breaks = np.logical_or.reduce(short & self._guarded[:, at, None], axis=0).tolist()
+            yield from (
+                part for part, broken in zip(np.split(rows, first[1:]), breaks, strict=True) if broken
+            )
+
     # ---- one by one ----
 
     def _walk_all(self, claim: Claim, candidates: Candidates, asks: Bool, ok: Bool) -> Bool:
@@ -99,23 +128,23 @@ class Reclaiming:
         for row in rows.tolist():
             request, queue = candidates.request[:, row], int(candidates.queue[row])
             chain = (queue, *self._above(claim, queue))
-            for at in chain:
+            sure = (queue, *self._sure_for(claim, queue))
+            for at in {*chain, *sure}:
                 if at not in held:
                     held[at] = np.array(self._held[at], dtype=np.int64)
-            goes = self._goes(claim, chain, request, asks[:, row], held)
+            goes = not any(self._breaks(at, held[at] - request) for at in sure)
+            goes = goes and self._goes(claim, chain, asks[:, row], held)
             if goes:
-                for at in chain:
+                for at in {*chain, *sure}:
                     held[at] = held[at] - request
             out.append(goes)
         return out
 
-    def _goes(
-        self, claim: Claim, chain: Sequence[int], request: Int, asks: Bool, held: dict[int, Int]
-    ) -> bool:
+    def _breaks(self, queue: int, left: Int) -> bool:
+        return bool((self._guarded[:, queue] & (left < self._guarantee[:, queue])).any())
+
+    def _goes(self, claim: Claim, chain: Sequence[int], asks: Bool, held: dict[int, Int]) -> bool:
         queue = chain[0]
-        guarded = self._guarded[:, queue]
-        if (guarded & (held[queue] - request < self._guarantee[:, queue])).any():
-            return False
         if self._immediate(queue, asks):
             if self._level > 0 and self._shares_a_branch(claim, queue):
                 return False
@@ -131,9 +160,14 @@ class Reclaiming:
 
     # ---- ancestors ----
 
+    def _sure_for(self, claim: Claim, queue: int) -> list[int]:
+        """Queues above a victim's that are sure of something and lose what it holds: those not above the claimant's."""
+        mine = self._paths[claim.queue]
+        return [at for at in self._sure_above[queue] if at not in mine]
+
     def _at_distance(self, queue: int, distance: int) -> int | None:
         """The queue so far above, None for root and beyond."""
-        path = self._view.tree.paths[queue]
+        path = self._paths[queue]
         place = len(path) - 1 - distance
         return path[place] if place >= 0 and path[place] != self._view.tree.root else None
 
