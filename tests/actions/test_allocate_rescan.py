@@ -58,22 +58,62 @@ class Rescan:
         self.jobs = set(self.left)
 
     def run(self) -> None:
-        view, chains = self.view, self.session.chains
-        table, queues = view.snapshot.jobs, view.snapshot.queues
+        self.kept_first()
         while self.queues:
-            queue = min(
-                self.queues, key=lambda q: (*chains.queue_key(view, q), queues.created[q], queues.names[q])
-            )
-            mine = [job for job in self.jobs if int(table.queue[job]) == queue]
-            if chains.queue_overused(view, queue) or not mine:
+            queue = min(self.queues, key=self.queue_key)
+            mine = [job for job in self.jobs if self.queue_of(job) == queue]
+            if self.session.chains.queue_overused(self.view, queue) or not mine:
                 self.queues.discard(queue)
                 continue
-            job = min(
-                mine,
-                key=lambda j: (*(h(view, j) for h in chains.job_orders), table.created[j], table.names[j]),
-            )
-            if not self.turn(job, queue):
-                self.jobs.discard(job)
+            self.first_of(mine, queue)
+
+    def kept_first(self) -> None:
+        """Turns of jobs with pods nominated to nodes with room, and of queue-mates of higher priority before them."""
+        view, priority = self.view, self.view.snapshot.jobs.priority
+        kept = {job: [task for task in self.left[job] if self.has_place(task)] for job in self.jobs}
+        waiting = {job for job in self.jobs if kept[job]}
+        first = set(waiting)
+        for job in self.jobs:
+            mates = [mate for mate in waiting if self.queue_of(mate) == self.queue_of(job)]
+            if mates and priority[job] > min(priority[mate] for mate in mates):
+                first.add(job)
+        open_queues = set(self.queues)
+        while queues := {self.queue_of(job) for job in waiting} & open_queues:
+            queue = min(queues, key=self.queue_key)
+            if self.session.chains.queue_overused(view, queue):
+                open_queues.discard(queue)
+                continue
+            job = self.first_of([job for job in first & self.jobs if self.queue_of(job) == queue], queue)
+            if job not in self.jobs or all(view.status[task] != Status.PENDING for task in kept[job]):
+                waiting.discard(job)
+
+    def has_place(self, task: int) -> bool:
+        table = self.view.snapshot.tasks
+        node, request = int(table.nominated[task]), self.view.shapes[int(table.shape[task])].req
+        room = self.view.nodes.future[:, node].tolist()
+        return node != MISSING and all(not r or r <= free for r, free in zip(request, room, strict=True))
+
+    def queue_of(self, job: int) -> int:
+        return int(self.view.snapshot.jobs.queue[job])
+
+    def queue_key(self, queue: int) -> tuple[object, ...]:
+        queues = self.view.snapshot.queues
+        return (*self.session.chains.queue_key(self.view, queue), queues.created[queue], queues.names[queue])
+
+    def first_of(self, jobs: list[int], queue: int) -> int:
+        """The turn of the first of these jobs of a queue; it drops out unless it may come again."""
+        view, table = self.view, self.view.snapshot.jobs
+        job = min(
+            jobs,
+            key=lambda j: (
+                *(hook(view, j) for hook in self.session.chains.job_orders),
+                table.created[j],
+                table.names[j],
+            ),
+        )
+        if not self.turn(job, queue):
+            self.jobs.discard(job)
+        return job
 
     def turn(self, job: int, queue: int) -> bool:
         session, view, chains = self.session, self.view, self.session.chains
@@ -117,8 +157,10 @@ class Rescan:
         roles = view.snapshot.tasks.role
         failed = {int(roles[task]) for task in rows if task in self.session.record.refused}
         if least < sum(minimum for _, minimum in minimums):
-            good = (*READY_STATUS, Status.PENDING)
-            return sum(view.status[t] in good and int(roles[t]) not in failed for t in rows) >= least
+            status = {task: view.status[task] for task in rows}
+            ready = sum(status[task] in READY_STATUS for task in rows)
+            good = sum(status[task] == Status.PENDING and int(roles[task]) not in failed for task in rows)
+            return ready + good >= least
         return not any(
             role in failed and minimum > self.held(job, role) for role, minimum in minimums if minimum > 0
         )

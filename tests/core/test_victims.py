@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given, settings
@@ -169,6 +170,36 @@ def test_a_veto_is_asked_about_the_winners_alone() -> None:
     ]
 
     assert Verdicts(chains).allowed(VIEW, CLAIM, candidates([0, 0])).tolist() == [False, True]
+
+
+def test_a_tier_that_only_protects_names_nobody_to_preempt() -> None:
+    """Else two jobs of one priority, which the first tier does not give away, evict each other for ever."""
+
+    class Protects(Plugin[Args]):
+        keeps = True
+
+        def preemptable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:
+            return candidates.job != 1
+
+    class Abstains(Plugin[Args]):
+        def preemptable(self, view: View, claim: Claim, candidates: Candidates) -> None:
+            return None
+
+    config, some = PluginConfig("x"), candidates([0, 0], [0, 1])
+    alone = Verdicts([[(judge([False, False]), config)], [(Protects(Args()), config)]])
+    beside = Verdicts([[(Protects(Args()), config), (judge([True, True]), config)]])
+    silent = Verdicts([[(Abstains(Args()), config), (Protects(Args()), config)]])
+
+    assert alone.allowed(VIEW, CLAIM, some).tolist() == [False, False]
+    assert beside.allowed(VIEW, CLAIM, some).tolist() == [True, False]
+    assert silent.allowed(VIEW, CLAIM, some).tolist() == [False, False]
+
+    class ProtectsQueues(Protects):
+        def reclaimable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:
+            return self.preemptable(view, claim, candidates)
+
+    reclaim = Verdicts([[(ProtectsQueues(Args()), config)]])
+    assert reclaim.allowed(VIEW, replace(CLAIM, kind=ClaimKind.RECLAIM), some).tolist() == [True, False]
 
 
 def test_a_flag_switches_the_say_of_a_plugin_off() -> None:

@@ -31,6 +31,7 @@ class _Weights(Args):
 HOOKS = {
     "binpack": "node_score",
     "capacity": "reclaimable queue_order job_enqueueable",
+    "cdp": "preemptable reclaimable",
     "conformance": "preemptable reclaimable evictable",
     "drf": "preemptable job_order",
     "gang": "preemptable reclaimable evictable job_starving job_ready",
@@ -49,6 +50,9 @@ HOOKS = {
 }
 
 
+KEEPS = ("cdp", "conformance", "pdb")
+
+
 class Registry:
     """Stand-ins by name."""
 
@@ -62,7 +66,8 @@ class Registry:
         if name not in HOOKS:
             raise ConfigError(Problem("VC0107", "", f"unknown plugin '{name}'"))
         hooks = {hook: lambda *_: None for hook in HOOKS[name].split()}
-        return type("Made", (Plugin,), {"__module__": module, "args_model": _Weights, **hooks})
+        made = {"__module__": module, "args_model": _Weights, "keeps": name in KEEPS, **hooks}
+        return type("Made", (Plugin,), made)
 
 
 def said(text: str) -> list[str]:
@@ -246,6 +251,11 @@ def test_a_claim_needs_a_starving_job() -> None:
     [
         ("preempt", "priority-enablePreemptable", "add priority or gang, with enablePreemptable"),
         ("reclaim", "priority", "add proportion or capacity, with enableReclaimable"),
+        (
+            "preempt",
+            "priority-enablePreemptable conformance pdb cdp",
+            "add priority or gang, with enablePreemptable",
+        ),
     ],
 )
 def test_a_claim_needs_somebody_who_names_victims(action: str, plugins: str, advice: str) -> None:
@@ -267,6 +277,8 @@ def test_reclaim_needs_to_know_what_a_queue_deserves() -> None:
 def test_gang_in_the_last_tier_that_is_asked_leaves_only_surplus() -> None:
     (found,) = said(conf("allocate,preempt", "priority gang", "predicates"))
 
+    assert found.startswith("VC0116 tiers[0].plugins[1]: preempt takes only members above minMember")
+    (found,) = said(conf("allocate,preempt", "priority gang", "predicates pdb"))
     assert found.startswith("VC0116 tiers[0].plugins[1]: preempt takes only members above minMember")
     assert said(conf("allocate,preempt", "priority gang-enablePreemptable", "predicates")) == []
 

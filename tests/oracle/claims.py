@@ -4,7 +4,7 @@ Choices where Volcano is random or faulty: what fits somewhere as things are is 
 nodes by score, reclaim by rank; victims go least valuable first and only as many as the claimant needs (the shortest
 stretch by amounts, then the most valuable of it that are not needed after all are spared); a claim counts only if quota, room and
 predicates then let the claimant in; share plugins and priority's "not higher" are asked again about the winners, whatever
-their tier; a queue that is full takes nothing.
+their tier; for preempt a tier that only protects names nobody; a queue that is full takes nothing.
 """
 
 from __future__ import annotations
@@ -264,16 +264,17 @@ class Claims:
         chosen: list[Pod] = []
         for tier in self.s.tiers(flag):
             listed: list[Pod] = []
-            ended = False
+            ended, only_kept = False, claim.kind == "preempt"
             for plugin in tier:
                 named = self._asked(plugin, claim, candidates)
                 if named is None:
                     continue
+                only_kept = only_kept and plugin["name"] == "conformance"
                 if not named:
                     ended = True
                     break
                 listed = [pod for pod in listed if pod in named] if listed else named
-            if listed and not ended:
+            if listed and not ended and not only_kept:
                 chosen = listed
                 break
         for plugin in [plugin for tier in self.s.tiers(flag) for plugin in tier]:

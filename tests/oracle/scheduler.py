@@ -209,6 +209,7 @@ class Scheduler:
             if waiting:
                 tasks[job.id] = self.in_task_order(waiting)
                 work.setdefault(job.queue, []).append(job)
+        self.kept_first(work, tasks)
         while work:
             name = min(work, key=lambda q: self.queue_key(self.cluster.queues[q]))
             if not work[name] or self.overused(name):
@@ -218,6 +219,33 @@ class Scheduler:
             work[name].remove(job)
             if self.turn(job, tasks[job.id]):
                 work[name].append(job)
+
+    def kept_first(self, work: dict[str, list[Job]], tasks: dict[str, list[Pod]]) -> None:
+        """Turns of jobs with pods that are nominated to a node with room, and of queue-mates of higher priority before them."""
+        kept = {
+            job.id: [pod for pod in tasks[job.id] if self.has_kept(pod)] for js in work.values() for job in js
+        }
+        first = {name: [job for job in jobs if kept[job.id]] for name, jobs in work.items()}
+        waiting = {name: list(jobs) for name, jobs in first.items() if jobs}
+        for name in waiting:
+            least = min(job.priority for job in first[name])
+            first[name] += [job for job in work[name] if not kept[job.id] and job.priority > least]
+        while waiting:
+            name = min(waiting, key=lambda q: self.queue_key(self.cluster.queues[q]))
+            if not waiting[name] or self.overused(name):
+                del waiting[name]
+                continue
+            job = min(first[name], key=self.job_key)
+            again = self.turn(job, tasks[job.id])
+            if not again:
+                first[name].remove(job)
+                work[name].remove(job)
+            if job in waiting[name] and not (again and any(p.status == "Pending" for p in kept[job.id])):
+                waiting[name].remove(job)
+
+    def has_kept(self, pod: Pod) -> bool:
+        node = self.cluster.nodes.get(pod.object.get("status", {}).get("nominatedNodeName", ""))
+        return node is not None and filters.fits(pod.request, node.future_idle())
 
     def overused(self, name: str) -> bool:
         if self.enabled("proportion", "enabledOverused") is None:
@@ -243,8 +271,12 @@ class Scheduler:
             return False
         if self.enabled("proportion", "enablePreemptive") is None:
             return True
-        after = plus(shares.claimed(self.cluster, queue), pod.request)
-        return queue.open and shares.within(after, self.share[queue.name].deserved, pod.request)
+        after, deserved = (
+            plus(shares.claimed(self.cluster, queue), pod.request),
+            self.share[queue.name].deserved,
+        )
+        slots = after.get("pods", 0) <= deserved.get("pods", 0)
+        return queue.open and slots and shares.within(after, deserved, pod.request)
 
     def turn(self, job: Job, tasks: list[Pod]) -> bool:
         """One turn of a job; consumes the tasks it tries. True if the job is to be asked again."""

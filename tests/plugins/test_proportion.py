@@ -335,6 +335,22 @@ def test_a_queue_may_claim_while_the_request_keeps_it_within_what_it_deserves() 
     assert not plugin.queue_preemptive(world.view, row, request * 4)
 
 
+def test_a_queue_that_holds_its_slots_claims_none() -> None:
+    """It gives when it holds too many, so one that took more would give them back at once."""
+    world = World(
+        node("n1", cpu=16, pods=3),
+        queue("q"),
+        queue("r"),
+        gang("j", 3, queue="q", cpu=1),
+        gang("k", 3, queue="r", cpu=1),
+    )
+    plugin, row = world.plugin(Proportion), world.queue("q")
+    request = world.shape("j-worker-0").request
+    assert plugin.queue_preemptive(world.view, row, request)
+    world.place("j-worker-0", "n1")
+    assert not plugin.queue_preemptive(world.view, row, request)
+
+
 def test_a_queue_that_is_not_open_claims_nothing() -> None:
     world = World(node("n1", cpu=4), queue("q", state="Closed"), gang("j", 8, queue="q", cpu=1))
     request = world.shape("j-worker-0").request

@@ -3,6 +3,8 @@
 A turn pops the first queue and its first job. Until the job is ready its tasks go as one batch, afterwards one a turn, so
 that queues and jobs are weighed again between. What a turn takes off the worksheet is gone for the round, placed or not.
 A gang that comes out neither ready nor promised is undone; one that is only promised keeps its room for the round.
+
+Before all others come the jobs that pods were evicted for, as long as their room is there: see `core/kept`.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ import numpy as np
 from pydantic import Field
 
 from vcray.core.action import Action
+from vcray.core.arrays import Int
 from vcray.core.choose import Scope
+from vcray.core.kept import Kept
 from vcray.core.nearturn import NearTurn
 from vcray.core.order import Turns, Worksheet
 from vcray.core.plugin import Args
@@ -35,7 +39,10 @@ class Allocate(Action):
 
     def run(self, session: Session) -> None:
         """Until every queue is dropped: overused, or without jobs that have tasks left."""
-        worksheet, turns = self._build(session)
+        rows, jobs = self._candidates(session)
+        worksheet, jobs = self._worksheet(session, rows, jobs)
+        through = self._kept_first(session, worksheet, rows, jobs)
+        turns = _turns(session, [job for job in jobs if job not in through])
         while (queue := turns.pop_queue()) is not None:
             if session.chains.queue_overused(session.view, queue):
                 continue
@@ -44,18 +51,35 @@ class Allocate(Action):
         if session.view.gates is not None:
             session.view.gates.lift(session)
 
+    def _kept_first(self, session: Session, worksheet: Worksheet, rows: Int, jobs: list[int]) -> set[int]:
+        """Turns of jobs that places are kept for; gives those that are through for the round, they or queue-mates."""
+        through: set[int] = set()
+        kept = Kept(session.view, rows, jobs)
+        if not kept.waiting:
+            return through
+        turns = _turns(session, kept.first(jobs))
+        while (queue := turns.pop_queue()) is not None:
+            if not kept.waits(queue) or session.chains.queue_overused(session.view, queue):
+                continue
+            job = turns.pop_job(queue)
+            if job is None:
+                continue
+            if self._turn(session, worksheet, job, queue):
+                turns.push_job(job)
+            else:
+                through.add(job)
+            kept.had_turn(job, job in through)
+            turns.push_queue(queue)
+        return through
+
     def _turns_of(self, session: Session, worksheet: Worksheet, turns: Turns, queue: int) -> bool:
         """Turns of a queue's jobs until one changed something; False when the queue has no jobs left.
 
         While nothing is placed no queue's key moves, so the same queue would come first again."""
         ledger = session.ledger
         while (job := turns.pop_job(queue)) is not None:
-            version, commits = ledger.version, len(ledger.commits)
-            if session.watch is not None:
-                session.watch("turn", job)
+            version = ledger.version
             comes_again = self._turn(session, worksheet, job, queue)
-            if session.watch is not None and len(ledger.commits) > commits:
-                session.watch("commit", job)
             if comes_again:
                 turns.push_job(job)
             if comes_again or ledger.version != version:
@@ -64,19 +88,19 @@ class Allocate(Action):
 
     @staticmethod
     def _turn(session: Session, worksheet: Worksheet, job: int, queue: int) -> bool:
-        parts = session.view.subjobs.of_job.get(job)
-        if parts is None:
-            return _flat_turn(session, Turn(session, worksheet, job, queue, unit=job))
-        first = len(session.view.snapshot.jobs)
-        if not parts.flat:
-            return NearTurn(session, worksheet, parts, queue, first).run()
-        sub = parts.subjobs[0]
-        scope = Scope(session.view.hypernodes.top, None, sub, sub.allocated)
-        return _flat_turn(session, Turn(session, worksheet, job, queue, first + sub.number, sub, scope=scope))
+        """True when the job has tasks left and may come again."""
+        watch, commits = session.watch, len(session.ledger.commits)
+        if watch is None:
+            return _job_turn(session, worksheet, job, queue)
+        watch("turn", job)
+        comes_again = _job_turn(session, worksheet, job, queue)
+        if len(session.ledger.commits) > commits:
+            watch("commit", job)
+        return comes_again
 
     @staticmethod
-    def _build(session: Session) -> tuple[Worksheet, Turns]:
-        """Admitted, valid jobs with tasks to place; one with a topology only while HyperNodes form a forest."""
+    def _candidates(session: Session) -> tuple[Int, list[int]]:
+        """Pending tasks that request something, of admitted jobs, and the valid ones of these jobs."""
         view, chains = session.view, session.chains
         jobs, tasks = view.snapshot.jobs, view.snapshot.tasks
         phase = view.jobs.phase
@@ -88,18 +112,38 @@ class Allocate(Action):
         wanted &= (owned & (phase > Phase.PENDING))[tasks.job]
         rows = np.flatnonzero(wanted)
         rows = rows[~best_effort[tasks.shape[rows]]]
-        candidates = np.unique(tasks.job[rows]).tolist()
-        chosen = [job for job in candidates if chains.job_valid(view, job) is None]
+        jobs_of_rows = np.unique(tasks.job[rows]).tolist()
+        return rows, [job for job in jobs_of_rows if chains.job_valid(view, job) is None]
+
+    @staticmethod
+    def _worksheet(session: Session, rows: Int, jobs: list[int]) -> tuple[Worksheet, list[int]]:
+        """A unit for each job, or for each part of one that has parts; jobs with a topology only while HyperNodes form a forest."""
+        view, chains = session.view, session.chains
         parts = view.subjobs
         if not parts.all:
-            worksheet = Worksheet(view, chains, rows)
-        else:
-            if not view.hypernodes.ready:
-                chosen = [j for j in chosen if j not in parts.of_job or not parts.of_job[j].stays_near]
-            unit = np.where(parts.of_task == MISSING, tasks.job, len(jobs) + parts.of_task)
-            worksheet = Worksheet(view, chains, rows, unit, len(jobs) + len(parts.all))
-        queues = np.unique(jobs.queue[chosen]).tolist()
-        return worksheet, Turns(view, chains, chosen, queues)
+            return Worksheet(view, chains, rows), jobs
+        if not view.hypernodes.ready:
+            jobs = [job for job in jobs if job not in parts.of_job or not parts.of_job[job].stays_near]
+        count = len(view.snapshot.jobs)
+        unit = np.where(parts.of_task == MISSING, view.snapshot.tasks.job, count + parts.of_task)
+        return Worksheet(view, chains, rows, unit, count + len(parts.all)), jobs
+
+
+def _turns(session: Session, jobs: list[int]) -> Turns:
+    queues = np.unique(session.view.snapshot.jobs.queue[jobs]).tolist()
+    return Turns(session.view, session.chains, jobs, queues)
+
+
+def _job_turn(session: Session, worksheet: Worksheet, job: int, queue: int) -> bool:
+    parts = session.view.subjobs.of_job.get(job)
+    if parts is None:
+        return _flat_turn(session, Turn(session, worksheet, job, queue, unit=job))
+    first = len(session.view.snapshot.jobs)
+    if not parts.flat:
+        return NearTurn(session, worksheet, parts, queue, first).run()
+    sub = parts.subjobs[0]
+    scope = Scope(session.view.hypernodes.top, None, sub, sub.allocated)
+    return _flat_turn(session, Turn(session, worksheet, job, queue, first + sub.number, sub, scope=scope))
 
 
 def _flat_turn(session: Session, turn: Turn) -> bool:

@@ -3,7 +3,9 @@
 Per node and tier: a plugin that abstains is left out; one that names nobody ends the tier; the first that names somebody starts
 the list and later ones thin it out; a list that came out empty is started anew by the next plugin. The first tier with a list
 wins. So far Volcano's rule. Ours beside it: a share plugin (`Plugin.vetoes`) is asked about the winners again, whatever its
-tier, and what it refuses is not taken (volcano-sh/volcano#5896).
+tier, and what it refuses is not taken (volcano-sh/volcano#5896). And preempt passes over a tier in
+which only plugins answer that protect (`Plugin.keeps`): that nothing speaks for keeping a pod is no reason to take it from an
+equal. For reclaim it is one, as long as a share plugin agrees.
 """
 
 # mypy: disable-error-code="type-abstract"
@@ -38,12 +40,14 @@ class Verdicts:
     """The victim hooks of a session's plugins."""
 
     def __init__(self, tiers: Tiers) -> None:
-        self._judges: dict[ClaimKind, list[list[Judge]]] = {}
+        self._judges: dict[ClaimKind, list[list[tuple[Judge, bool]]]] = {}
         self._vetoes: dict[ClaimKind, list[Judge]] = {}
         self._keys: dict[ClaimKind, list[Callable[[View, Claim], object] | None]] = {}
         for kind, (hook, flag) in HOOK_OF.items():
             found = [_with(tier, hook, flag) for tier in tiers]
-            self._judges[kind] = [[getattr(plugin, hook) for plugin in tier] for tier in found if tier]
+            self._judges[kind] = [
+                [(getattr(plugin, hook), plugin.keeps) for plugin in tier] for tier in found if tier
+            ]
             self._vetoes[kind] = [getattr(plugin, hook) for tier in found for plugin in tier if plugin.vetoes]
             self._keys[kind] = [getattr(plugin, "claim_key", None) for tier in found for plugin in tier]
         flat = [pair for tier in tiers for pair in tier]
@@ -74,10 +78,12 @@ class Verdicts:
         for tier in self._judges[claim.kind]:
             listed: Bool | None = None
             alive = undecided.copy()
-            for judge in tier:
+            names = claim.kind is not ClaimKind.PREEMPT
+            for judge, only_keeps in tier:
                 mask = judge(view, claim, candidates)
                 if mask is None:
                     continue
+                names = names or not only_keeps
                 said[judge] = mask
                 if not mask.all():
                     alive &= named(mask)
@@ -87,7 +93,7 @@ class Verdicts:
                     listed = mask
                 else:
                     listed = np.where(named(listed & alive[of])[of], listed & mask, mask)
-            if listed is None:
+            if listed is None or not names:
                 continue
             listed = listed & alive[of]
             won = named(listed)

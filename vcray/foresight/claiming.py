@@ -36,9 +36,10 @@ def claims_of_nobody(of: Configured) -> Iterator[Problem]:
 
 
 def claims_without_victims(of: Configured) -> Iterator[Problem]:
-    """No plugin names victims for the action."""
+    """No plugin names victims for the action; for preempt those that only protect name none."""
     for action in of.configured(*CLAIMING):
-        if not of.offering(HOOK_OF[action]):
+        judges = of.offering(HOOK_OF[action])
+        if all(entry.plugin.keeps and action == "preempt" for entry in judges):
             flag = {"preempt": "enablePreemptable", "reclaim": "enableReclaimable"}.get(action)
             more = "proportion or capacity" if action in RECLAIMING else "priority or gang"
             switch = f", with {flag}" if flag else ""
@@ -71,6 +72,8 @@ def only_surplus(of: Configured) -> Iterator[Problem]:
         if action not in of.actions or gang is None or not gang.offers(hook):
             continue
         others = [entry for entry in of.offering(hook) if entry.tier > gang.tier]
+        if action == "preempt":
+            others = [entry for entry in others if not entry.plugin.keeps]
         flag = "enablePreemptable" if action == "preempt" else "enableReclaimable"
         if not others:
             what = (

@@ -22,6 +22,8 @@ from vcray.core.view import View
 class Cdp(Plugin[Args]):
     """Protects pods that run since a short while."""
 
+    keeps = True
+
     def open(self, view: View) -> None:
         """`until_` (P,) is the end of each pod's protection in seconds, 0 without; worked out when first asked for."""
         self.until_: Float | None = None

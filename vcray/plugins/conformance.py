@@ -21,6 +21,7 @@ class Conformance(Plugin[Args]):
     """Keeps critical pods from eviction in every action that evicts for a claim."""
 
     vetoes = True
+    keeps = True
 
     def preemptable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:
         """All but critical pods."""

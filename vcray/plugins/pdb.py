@@ -27,6 +27,7 @@ class Pdb(Plugin[Args]):
     """Keeps PodDisruptionBudgets."""
 
     vetoes: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
 
     def open(self, view: View) -> None:
         """Nothing is looked up until somebody asks for victims."""

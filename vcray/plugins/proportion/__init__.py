@@ -29,7 +29,6 @@ from vcray.core.queuesums import (
     real_capability,
     short_of,
 )
-from vcray.core.space import PODS
 from vcray.core.tables import MISSING
 from vcray.core.victims import Candidates, Claim, ClaimKind
 from vcray.core.view import Shape, View
@@ -110,12 +109,11 @@ class Proportion(Plugin[Args]):
         self.inqueue_[queue] = [a + b for a, b in zip(self.inqueue_[queue], held, strict=True)]
 
     def queue_preemptive(self, view: View, queue: int, request: Int) -> bool:
-        """May take from others while open and within what it deserves of the resources requested."""
+        """May take from others while open and within what it deserves of the resources requested, pod slots included: a queue
+        gives when it holds too many of them, so one that would then hold too many takes none."""
         held, limit = view.queues.claimed_list[queue], self.limit_[queue]
         return self.open_[queue] and all(
-            held[row] + amount <= limit[row]
-            for row, amount in enumerate(request.tolist())
-            if amount > 0 and row != PODS
+            held[row] + amount <= limit[row] for row, amount in enumerate(request.tolist()) if amount > 0
         )
 
     def reclaimable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:

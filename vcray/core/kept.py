@@ -1,0 +1,55 @@
+"""Room that evictions made is kept for those whom it was made for.
+
+Volcano forgets a claim with its session: when the victims are gone, whoever comes first takes their room, and that may be the
+victims' own successors, so that a queue takes and gives back for ever. Here a pending pod with `status.nominatedNodeName` holds
+its claim as long as the node has, or will have, room for it: its job has a turn before all others. Jobs of higher priority in the
+same queue still come first where the order of jobs says so, as in kube-scheduler, where a nomination counts against pods of
+equal and lower priority only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vcray.core.arrays import Int
+from vcray.core.tables import MISSING, Status
+from vcray.core.view import View
+
+
+class Kept:
+    """Jobs among `jobs` with such pods among `tasks`. `waiting`: queue row -> those that still wait for them to be placed."""
+
+    def __init__(self, view: View, tasks: Int, jobs: list[int]) -> None:
+        self.view = view
+        self.waiting: dict[int, set[int]] = {}
+        self._tasks: dict[int, list[int]] = {}
+        table, job_table = view.snapshot.tasks, view.snapshot.jobs
+        for task in tasks[table.nominated[tasks] != MISSING].tolist():
+            request = view.shapes[int(table.shape[task])].request
+            room = view.nodes.future[:, int(table.nominated[task])]
+            if (request <= np.maximum(room, 0)).all():
+                self._tasks.setdefault(int(table.job[task]), []).append(task)
+        for job in self._tasks.keys() & set(jobs):
+            self.waiting.setdefault(int(job_table.queue[job]), set()).add(job)
+
+    def first(self, jobs: list[int]) -> list[int]:
+        """Those of `jobs` that come before the others: with places kept, and more valuable ones of their queues."""
+        table = self.view.snapshot.jobs
+        least = {queue: int(table.priority[list(kept)].min()) for queue, kept in self.waiting.items()}
+        queue_of, priority_of = table.queue, table.priority
+        return [
+            job
+            for job in jobs
+            if (queue := int(queue_of[job])) in least
+            and (job in self.waiting[queue] or int(priority_of[job]) > least[queue])
+        ]
+
+    def waits(self, queue: int) -> bool:
+        """Does a job of the queue still wait for what is kept for it?"""
+        return bool(self.waiting[queue])
+
+    def had_turn(self, job: int, through: bool) -> None:
+        """A turn of the job is over; `through`: it was its last of this round."""
+        waiting = self.waiting[int(self.view.snapshot.jobs.queue[job])]
+        if through or all(self.view.status[task] != Status.PENDING for task in self._tasks.get(job, ())):
+            waiting.discard(job)
