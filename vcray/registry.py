@@ -9,6 +9,7 @@ that start with an underscore are private helpers. Third parties use the entry-p
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 from collections.abc import Iterable, Mapping
@@ -71,6 +72,16 @@ class Registry:
             return chosen
         what = f"'{found.attribute}' is no {base_of(group).__name__} class"
         raise ConfigError(Problem("VC0110", found.module, what))
+
+    def taken(self, path: Path) -> Problem | None:
+        """What is wrong with the name of a user's file: another extension bears it already (VC0110)."""
+        name = userfiles.name_of(path)
+        for group in self.groups.values():
+            found = group.get(name)
+            if found is not None and not _stands_in(found.module, path):
+                what = f"'{name}' is the name of {found.module} already; rename the file"
+                return Problem("VC0110", str(path), what)
+        return None
 
     def refreshed(self) -> Registry:
         """As it is found now: the user's folder may have changed. ConfigError as `discover`."""
@@ -141,15 +152,20 @@ def _installed() -> tuple[EntryPoint, ...]:
 def _with_folder(groups: Mapping[str, Mapping[str, Extension]], folder: Path) -> Registry:
     """With a user's files: whether one holds a plugin or an action shows when it is imported, so it is in both groups."""
     files = userfiles.found_in(folder)
-    for name, path in files.items():
-        taken = next((group[name] for group in groups.values() if name in group), None)
-        if taken is not None:
-            what = f"'{name}' is the name of {taken.module} already; rename the file"
-            raise ConfigError(Problem("VC0110", str(path), what))
+    others = Registry(groups)
+    if problems := [taken for path in files.values() if (taken := others.taken(path)) is not None]:
+        raise ConfigError(problems)
     own = {name: Extension(name, userfiles.PREFIX + path.stem, path=path) for name, path in files.items()}
     return Registry(
         {group: {**found, **own} for group, found in groups.items()}, folder, userfiles.digest(folder)
     )
+
+
+def _stands_in(module: str, path: Path) -> bool:
+    """Is this file, or package's folder, where the module is?"""
+    spec = importlib.util.find_spec(module)
+    places = (path.resolve(), path.resolve() / "__init__.py")
+    return spec is not None and spec.origin is not None and Path(spec.origin).resolve() in places
 
 
 def _built_in(group: str) -> dict[str, Extension]:

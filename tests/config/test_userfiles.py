@@ -141,6 +141,23 @@ def test_a_file_cannot_take_a_built_in_name(tmp_path: Path) -> None:
     )
 
 
+def test_all_names_that_are_taken_or_given_twice_are_told_together(tmp_path: Path) -> None:
+    for name in ("gang.py", "preempt.py"):
+        plugin(tmp_path, "", name)
+    with pytest.raises(ConfigError) as taken:
+        discover([], tmp_path)
+    for name in ("a_b.py", "a-b.py", "c_d.py", "c-d.py"):
+        plugin(tmp_path, "", name)
+    with pytest.raises(ConfigError) as twice:
+        discover([], tmp_path)
+
+    assert [each.where for each in taken.value.problems] == [
+        str(tmp_path / "gang.py"),
+        str(tmp_path / "preempt.py"),
+    ]
+    assert [each.what.split()[0] for each in twice.value.problems] == ["'a-b'", "'c-d'"]
+
+
 def test_a_plugin_compiled_from_go_is_told_as_such(tmp_path: Path) -> None:
     (tmp_path / "magic.so").write_bytes(b"ELF")
 

@@ -12,6 +12,7 @@ from vcray.cli.main import execute
 from vcray.core.fence import Fence
 from vcray.errors import InputError
 from vcray.foresight.trial import breaches
+from vcray.plugins import binpack
 
 GOOD = """\
 from vcray.core.arrays import ratio
@@ -39,6 +40,20 @@ def written(tmp_path: Path, text: str, name: str = "mine.py") -> Path:
 
 def test_a_good_plugin_has_no_breaches(tmp_path: Path) -> None:
     assert breaches(written(tmp_path, GOOD)) == []
+
+
+@pytest.mark.parametrize(("name", "module"), [("binpack", "plugins.binpack"), ("preempt", "actions.preempt")])
+def test_a_name_that_is_taken_is_told_beside_all_else(tmp_path: Path, name: str, module: str) -> None:
+    path = written(tmp_path, MEAN, f"{name}.py")
+
+    found = breaches(path)
+
+    assert str(found[0]) == f"VC0110 {path}: '{name}' is the name of vcray.{module} already; rename the file"
+    assert [each.code for each in found[1:]] == ["VC0119", "VC0119"]
+
+
+def test_a_plugin_is_not_in_its_own_way() -> None:
+    assert breaches(Path(binpack.__file__)) == []
 
 
 def test_each_law_that_a_plugin_breaks_is_told_once(tmp_path: Path) -> None:

@@ -93,26 +93,52 @@ def command(
 
 
 def examined(text: str, registry: Registry | None = None) -> Report:
-    """What is wrong with a configuration, and what is hardly meant."""
+    """What is wrong with a configuration, and what is hardly meant: all of it together, even when it would be refused."""
     from vcray.config.document import lines
-    from vcray.config.scheduler import load_scheduler_config
+    from vcray.config.scheduler import is_refused, read_scheduler_config
     from vcray.core.policy import build_policy
-    from vcray.errors import ConfigError
     from vcray.foresight.lint import lint
     from vcray.registry import ACTIONS, discover
 
     registry = registry or discover()
-    try:
-        config = load_scheduler_config(text, registry.names(ACTIONS))
-        policy = build_policy(config, registry)
-        warnings = lint(config, policy)
-        return Report(_known(config, registry), list(policy.problems), warnings, lines(text))
-    except ConfigError as error:
-        refused = list(error.problems)
-    with contextlib.suppress(ConfigError):  # what would be skipped, were the actions right
-        config = replace(load_scheduler_config(text), actions=())
-        refused += build_policy(config, registry).problems
-    return Report(None, list(dict.fromkeys(refused)), [], lines(text))
+    config, problems = read_scheduler_config(text, registry.names(ACTIONS))
+    if config is None:
+        return Report(None, problems, lines=lines(text))
+    sound, faults = _sound(config, registry)
+    policy = build_policy(sound, registry)
+    problems = [*faults, *policy.problems]
+    warnings = lint(sound, policy, actions_known=sound.actions == config.actions != ())
+    known = None if is_refused(problems) else _known(config, registry)
+    return Report(known, problems, warnings, lines(text))
+
+
+def _sound(config: SchedulerConfig, registry: Registry) -> tuple[SchedulerConfig, list[Problem]]:
+    """Without the actions and plugins that cannot be made, and what is wrong with these; unknown actions are told already."""
+    from vcray.core.policy import build_policy
+    from vcray.errors import ConfigError
+    from vcray.registry import ACTIONS
+
+    faults: list[Problem] = []
+
+    def can_be_made(part: SchedulerConfig) -> bool:
+        try:
+            build_policy(replace(part, problems=()), registry)
+        except ConfigError as error:
+            faults.extend(error.problems)
+            return False
+        return True
+
+    known = registry.names(ACTIONS)
+    actions = [
+        name
+        for name in config.actions
+        if name in known and can_be_made(replace(config, actions=(name,), tiers=()))
+    ]
+    tiers = [
+        tuple(each for each in tier if can_be_made(replace(config, actions=(), tiers=((each,),))))
+        for tier in config.tiers
+    ]
+    return replace(config, actions=tuple(actions), tiers=tuple(tiers)), list(dict.fromkeys(faults))
 
 
 def _registry(plugins_dir: Path | None) -> Registry:

@@ -173,7 +173,7 @@ class Reader:
             table = {} if entry is None else entry
             arguments = (table.get("arguments") or {}) if isinstance(table, dict) else None
             name = table.get("name") if isinstance(table, dict) else None
-            if not isinstance(arguments, dict) or isinstance(name, dict | list):
+            if not (isinstance(table, dict) and isinstance(arguments, dict)) or isinstance(name, dict | list):
                 self._say(
                     "VC0102", where, "must be a mapping with the `name` of an action and its `arguments`"
                 )

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from vcray.config.language import FLAGS, VOLCANO_ACTIONS, VOLCANO_PLUGINS
 from vcray.config.model import PluginConfig, SchedulerConfig
 from vcray.config.reading import Reader
-from vcray.errors import ConfigError
+from vcray.errors import ConfigError, Problem
 
 __all__ = [
     "AGENT_CONF",
@@ -24,7 +24,9 @@ __all__ = [
     "VOLCANO_PLUGINS",
     "PluginConfig",
     "SchedulerConfig",
+    "is_refused",
     "load_scheduler_config",
+    "read_scheduler_config",
 ]
 
 SKIPPED = frozenset({"VC0106", "VC0107", "VC0108", "VC0111"})
@@ -82,11 +84,22 @@ def load_scheduler_config(
 
     actions, plugins: the known names; None leaves names unchecked. ConfigError with all problems when it cannot be used:
     no YAML, a wrong type, nothing in it, an unknown action, drf with enableHierarchy beside proportion in one tier."""
+    config, problems = read_scheduler_config(text, actions, plugins)
+    if config is None or is_refused(problems):
+        raise ConfigError(problems)
+    return config
+
+
+def read_scheduler_config(
+    text: str, actions: Iterable[str] | None = None, plugins: Iterable[str] | None = None
+) -> tuple[SchedulerConfig | None, list[Problem]]:
+    """A configuration as far as it can be read, and all that is wrong with it."""
     reader = Reader(
         None if actions is None else frozenset(actions), None if plugins is None else frozenset(plugins)
     )
-    config = reader.read(text)
-    fatal = [problem for problem in reader.problems if problem.code not in SKIPPED]
-    if fatal or config is None:
-        raise ConfigError(fatal)
-    return config
+    return reader.read(text), reader.problems
+
+
+def is_refused(problems: Iterable[Problem]) -> bool:
+    """Does any of these problems refuse the whole file?"""
+    return any(problem.code not in SKIPPED for problem in problems)

@@ -29,13 +29,14 @@ def found_in(folder: Path) -> dict[str, Path]:
     except OSError as error:
         raise ConfigError(Problem("VC0503", str(folder), f"cannot be read: {error.strerror}")) from error
     found: dict[str, Path] = {}
-    for entry in entries:
-        if is_extension(entry):
-            name = name_of(entry)
-            if name in found:
-                what = f"'{name}' is offered by {found[name].name} and by {entry.name}; rename one of them"
-                raise ConfigError(Problem("VC0110", str(folder), what))
-            found[name] = entry
+    problems = []
+    for entry in filter(is_extension, entries):
+        first = found.setdefault(name_of(entry), entry)
+        if first is not entry:
+            what = f"'{name_of(entry)}' is offered by {first.name} and by {entry.name}; rename one of them"
+            problems.append(Problem("VC0110", str(folder), what))
+    if problems:
+        raise ConfigError(problems)
     return found
 
 

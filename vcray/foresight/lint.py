@@ -37,10 +37,12 @@ ARGUMENTS_READ_BY = {"allocate": ("gangpreempt", "gangreclaim")}
 """Action -> other actions that read its arguments."""
 
 
-def lint(config: SchedulerConfig, policy: Policy) -> list[Problem]:
-    """All warnings about a configuration, in order of the rules; `policy` is what it came to."""
+def lint(config: SchedulerConfig, policy: Policy, actions_known: bool = True) -> list[Problem]:
+    """All warnings about a configuration, in order of the rules; `policy` is what it came to. Without known actions the rules
+    about them say nothing."""
     configured = Configured(config, policy)
-    found = [problem for rule in RULES.values() for problem in rule(configured)]
+    rules = RULES if actions_known else PLUGIN_RULES
+    found = [problem for rule in rules.values() for problem in rule(configured)]
     return list(dict.fromkeys([*config.warnings, *found]))
 
 
@@ -81,15 +83,6 @@ def _places(value: JsonValue, where: str) -> Iterator[str]:
         inside = [(f"{where}[{number}]", item) for number, item in enumerate(value)]
     for place, item in inside:
         yield from _places(item, place)
-
-
-def arguments_of_no_action(of: Configured) -> Iterator[Problem]:
-    """`configurations` for an action that the list does not name."""
-    for name in of.config.configurations:
-        if name not in of.actions and not of.configured(*ARGUMENTS_READ_BY.get(name, ())):
-            near = "" if name in VOLCANO_ACTIONS else did_you_mean(name, of.actions)
-            what = f"`actions` does not name '{name}', so these arguments have no effect{near}"
-            yield Problem("VC0113", f"configurations[{name}]", what)
 
 
 def metrics_that_nobody_reads(of: Configured) -> Iterator[Problem]:
@@ -166,6 +159,15 @@ def two_shares(of: Configured) -> Iterator[Problem]:
 # ---- what needs something else ----
 
 
+def arguments_of_no_action(of: Configured) -> Iterator[Problem]:
+    """`configurations` for an action that the list does not name."""
+    for name in of.config.configurations:
+        if name not in of.actions and not of.configured(*ARGUMENTS_READ_BY.get(name, ())):
+            near = "" if name in VOLCANO_ACTIONS else did_you_mean(name, of.actions)
+            what = f"`actions` does not name '{name}', so these arguments have no effect{near}"
+            yield Problem("VC0113", f"configurations[{name}]", what)
+
+
 def placing_without_predicates(of: Configured) -> Iterator[Problem]:
     """Nothing keeps pods off cordoned or tainted nodes."""
     for action in of.configured("allocate", "backfill")[:1]:
@@ -224,23 +226,34 @@ def patience_behind_refusal(of: Configured) -> Iterator[Problem]:
         yield Problem("VC0117", sla.place, what)
 
 
-RULES: Mapping[str, Callable[[Configured], Iterator[Problem]]] = {
-    rule.__name__.replace("_", "-"): rule
-    for rule in (
-        flag_without_effect,
-        argument_without_effect,
+Rule = Callable[[Configured], Iterator[Problem]]
+
+
+def _named(*rules: Rule) -> dict[str, Rule]:
+    return {rule.__name__.replace("_", "-"): rule for rule in rules}
+
+
+PLUGIN_RULES: Mapping[str, Rule] = _named(
+    flag_without_effect,
+    argument_without_effect,
+    metrics_that_nobody_reads,
+    metrics_without_effect,
+    packing_and_spreading,
+    load_and_packing,
+    two_shares,
+)
+"""Rules that ask nothing about actions."""
+
+RULES: Mapping[str, Rule] = {
+    **PLUGIN_RULES,
+    **_named(
         arguments_of_no_action,
-        metrics_that_nobody_reads,
-        metrics_without_effect,
-        packing_and_spreading,
-        load_and_packing,
-        two_shares,
         placing_without_predicates,
         nothing_places,
         admission_without_enqueue,
         order_of_actions,
         patience_behind_refusal,
         *CLAIM_RULES,
-    )
+    ),
 }
 """Name -> rule, in the order of what `vcray check` says."""

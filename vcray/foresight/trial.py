@@ -15,17 +15,24 @@ from vcray.core.policy import policy_of
 from vcray.core.session import open_session, run
 from vcray.errors import ConfigError, InputError, Problem
 from vcray.foresight.samples import samples
-from vcray.registry import ACTIONS, PLUGINS, base_of, class_of
+from vcray.registry import ACTIONS, PLUGINS, base_of, class_of, discover
 
 
 def breaches(file: Path, fence: Fence = NO_LIMIT) -> list[Problem]:
-    """What is wrong with the plugin or action in a file or package: VC0110 when it is not well formed, VC0119 for each law and
-    hook. InputError when there is no such file. `fence`: the time that its import, and its hooks on one sample, may take."""
+    """What is wrong with the plugin or action in a file or package: VC0110 when its name is taken or it is not well formed,
+    VC0119 for each law and hook. InputError when there is no such file. `fence`: the time that its import, and its hooks on one
+    sample, may take."""
     if not userfiles.is_extension(file):
         what = "is no Python file or package whose name could be a plugin's"
         raise InputError(
             Problem("VC0503", str(file), what if file.exists() else "there is none of that name")
         )
+    taken = discover().taken(file)
+    return [*([] if taken is None else [taken]), *_inside(file, fence)]
+
+
+def _inside(file: Path, fence: Fence) -> list[Problem]:
+    """What is wrong with what the file holds."""
     try:
         module = _loaded(file.absolute(), fence)
         action = any(
