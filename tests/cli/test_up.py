@@ -154,15 +154,17 @@ def test_a_kubeconfig_that_cannot_be_written_is_one_sentence(tmp_path):
     )
 
 
-def test_a_configuration_that_cannot_be_used_is_the_control_planes_own_sentence(tmp_path):
+def test_a_configuration_that_cannot_be_used_is_told_in_the_control_planes_own_sentences(tmp_path):
     conf = tmp_path / "conf"
-    conf.write_text("actions: alocate")
+    conf.write_text("actions: alocate, backfil")
 
     code, said = refused(tmp_path, "--runtime", "local", "--scheduler-conf", conf)
 
-    assert code != 0
-    assert said.startswith("VC0105 ")
-    assert "did you mean 'allocate'?" in said
+    assert code == 2
+    assert said.splitlines() == [
+        "VC0105 actions[0]: unknown action 'alocate'; did you mean 'allocate'?",
+        "VC0105 actions[1]: unknown action 'backfil'; did you mean 'backfill'?",
+    ]
 
 
 def test_a_ray_address_where_nobody_is_is_one_sentence(tmp_path):
@@ -192,7 +194,7 @@ def test_a_control_plane_that_dies_is_started_again_and_a_line_tells(tmp_path):
 
         assert second != first
         assert up.errors.read_text().splitlines() == [
-            "vcray: the control plane ended (signal 9); it starts again in 0.5 s",
+            "vcray: the control plane was ended by signal 9; it starts again in 0.5 s",
             "vcray: the control plane runs again",
         ]
         assert up.stop() == 0

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from vcray.errors import CODES, Problem, ServerError
+from vcray.errors import CODES, ConfigError, Problem, ServerError, VcrayError
 
 START_S = 180.0
 STOP_S = 40.0
@@ -68,7 +68,8 @@ class Child:
             )
 
     async def start(self) -> str:
-        """Let it begin and wait for its ready line, which is returned. ServerError, with its own sentence, when it ends first."""
+        """Let it begin and wait for its ready line, which is returned. When it ends first: its own sentences as ConfigError if it
+        refused its input, else as ServerError."""
         if not self.pid:
             await self.prepare()
         assert self._process is not None
@@ -82,7 +83,7 @@ class Child:
                 line = await self._ready_line(self._process.stdout)
         except TimeoutError:
             await self.stop()
-            raise self._failed(f"was not ready within {START_S:.0f} s") from None
+            raise self._failed(f"was not ready within {START_S:.0f} s", ServerError) from None
         self._reading = asyncio.create_task(self._drain(self._process.stdout), name="control plane's output")
         return line
 
@@ -93,7 +94,8 @@ class Child:
                 return line
             self._note(line)
         code = await self._ended()
-        raise self._failed(f"ended with exit code {code}" if code >= 0 else f"was ended by signal {-code}")
+        kind = ConfigError if code == ConfigError.exit_code else ServerError
+        raise self._failed(_how(code), kind)
 
     async def _drain(self, output: asyncio.StreamReader) -> None:
         while line := await output.readline():
@@ -103,13 +105,12 @@ class Child:
         with contextlib.suppress(OSError), self._log.open("a", encoding="utf-8") as log:
             log.write(line + "\n")
 
-    def _failed(self, what: str) -> ServerError:
-        """Its own sentence if it said one, else what became of it and the last line of its log."""
+    def _failed(self, what: str, kind: type[VcrayError]) -> VcrayError:
+        """Its own sentences if it said any, else what became of it and the last line of its log."""
         said = self._said()
-        for line in reversed(said):
-            sentence = _SENTENCE.match(line)
-            if sentence is not None and sentence[1] in CODES:
-                return ServerError(Problem(sentence[1], "", sentence[2]))
+        problems = _last_sentences(said)
+        if problems:
+            return kind(problems)
         last = f"; it said: {said[-1]}" if said else ""
         return ServerError(Problem("VC0604", "control plane", what + last))
 
@@ -126,14 +127,13 @@ class Child:
             code = await self._ended()
             if loop.time() - began > STEADY_S:
                 delay = FIRST_DELAY_S
-            how = f"exit code {code}" if code >= 0 else f"signal {-code}"
-            self._tell(f"the control plane ended ({how}); it starts again in {delay:g} s")
+            self._tell(f"the control plane {_how(code)}; it starts again in {delay:g} s")
             await asyncio.sleep(delay)
             delay, began = min(LONGEST_DELAY_S, delay * 2), loop.time()
             try:
                 await self.start()
                 self._tell("the control plane runs again")
-            except ServerError as error:
+            except VcrayError as error:
                 self._tell(str(error))
 
     async def _ended(self) -> int:
@@ -165,6 +165,23 @@ class Child:
         if self._reading is not None:
             await self._reading
             self._reading = None
+
+
+def _how(code: int) -> str:
+    """How a process ended."""
+    return f"ended with exit code {code}" if code >= 0 else f"was ended by signal {-code}"
+
+
+def _last_sentences(lines: Sequence[str]) -> list[Problem]:
+    """The sentences with codes that stand together last."""
+    found: list[Problem] = []
+    for line in reversed(lines):
+        sentence = _SENTENCE.match(line)
+        if sentence is not None and sentence[1] in CODES:
+            found.append(Problem(sentence[1], "", sentence[2]))
+        elif found:
+            break
+    return found[::-1]
 
 
 def _end_with_parent() -> None:
