@@ -192,6 +192,7 @@ def test_the_command_line_of_volcanos_deployment_is_taken(closed_port, tmp_path)
         "--logtostderr --enable-healthz=true --enable-metrics=true --leader-elect=false --kube-api-qps=2000"
     )
     usual += " --kube-api-burst=2000 --schedule-period=1s --node-worker-threads=20 --priority-class=true -v=3"
+    usual += " --feature-gates=NodeSwap=true,QueueCommandSync=true"
     usual += " --scheduler-name=volcano --scheduler-name other --healthz-address 127.0.0.1:0 --listen_address=127.0.0.1:0"
     where = ["--kubeconfig", write_kubeconfig(tmp_path, closed_port), f"--scheduler-conf={conf}"]
 
@@ -199,6 +200,7 @@ def test_the_command_line_of_volcanos_deployment_is_taken(closed_port, tmp_path)
 
     assert (code, out) == (3, "")
     assert "flag without effect flag=--node-worker-threads" in err
+    assert "feature gate without effect gate=NodeSwap why='Volcano has no gate of that name, " in err
     assert f"http://127.0.0.1:{closed_port}: cannot connect to the API server" in err.splitlines()[-1]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vcray.config.flags import ENVIRONMENT, FLAGS, flag
-from vcray.config.given import duration, read_given
+from vcray.config.given import duration, other_gates, read_given
 from vcray.config.settings import Settings, load
 from vcray.errors import ConfigError
 
@@ -131,6 +131,13 @@ def test_flags_without_effect_are_counted() -> None:
 
     assert read.ineffective == ["percentage-nodes-to-find", "logtostderr", "cache-dumper"]
     assert read.settings == {}
+
+
+def test_gates_that_are_none_of_volcanos_are_named() -> None:
+    assert other_gates(["QueueCommandSync=true", " NodeSwap=true", "Nobodys=false", "NodeSwap=false"]) == [
+        "NodeSwap",
+        "Nobodys",
+    ]
 
 
 def test_variables_of_vc_scheduler_count_and_ours_beat_them() -> None:

@@ -9,9 +9,10 @@ from typing import Literal, TypeVar, get_args, get_origin
 
 import click
 
-from vcray.config.flags import FLAGS, flag
-from vcray.config.given import Given, read_given
+from vcray.config.flags import FLAGS, GATES, flag
+from vcray.config.given import Given, other_gates, read_given
 from vcray.config.settings import PREFIX, Names, Settings, load
+from vcray.errors import did_you_mean
 
 C = TypeVar("C", bound=Callable[..., object])
 
@@ -126,6 +127,9 @@ def command(kubeconfig: Path | None, context: str | None, **flags: object) -> in
     for name in given.ineffective:
         known = flag(name)
         get_logger("app").info("flag without effect", flag=f"--{name}", why=known.note if known else "")
+    for gate in other_gates(settings.feature_gates):
+        why = f"Volcano has no gate of that name, and one of Kubernetes does nothing here{did_you_mean(gate, GATES)}"
+        get_logger("app").warning("feature gate without effect", gate=gate, why=why)
     from vcray.app import run
 
     asyncio.run(run(settings, kubeconfig, context, server=given.master or None))

@@ -95,6 +95,12 @@ def read_gates(pairs: Iterable[str]) -> tuple[dict[str, bool], list[str]]:
     return gates, wrong
 
 
+def other_gates(pairs: Iterable[str]) -> list[str]:
+    """The names that are no gates of Volcano's: gates of Kubernetes, or of nobody."""
+    names = (pair.partition("=")[0].strip() for pair in pairs)
+    return [name for name in dict.fromkeys(names) if name not in GATES]
+
+
 def _value(known: Flag, texts: Sequence[str]) -> object:
     text = texts[-1]
     if known.kind == "list":
