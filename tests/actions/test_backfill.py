@@ -76,6 +76,20 @@ def test_the_number_of_pods_on_a_node_still_counts() -> None:
     ]
 
 
+def test_a_promise_beside_a_victim_is_kept() -> None:
+    conf = CONF.replace("allocate, backfill", "allocate, preempt, backfill")
+    low = Job("low", [Pod("low", status=Status.RUNNING, node="n1")], priority=1, phase=Phase.RUNNING)
+    jobs = [low, Job("high", [Pod("high")], priority=10), Job("other", [Pod("other")], priority=1)]
+    world = snapshot([Node("n1", pods=1)], jobs)
+
+    decisions = decide(world, build_policy(load_scheduler_config(conf), discover()))
+
+    assert [evict.task for evict in decisions.evictions] == ["ns/low"]
+    assert decisions.pipelined == (("ns/high", "n1"),)
+    assert {c.task: c.nominated for c in decisions.conditions if c.nominated} == {"ns/high": "n1"}
+    assert bound(decisions) == {}
+
+
 def test_allocated_members_wait_for_the_best_effort_ones_of_their_gang() -> None:
     pods = [*equal_pods("j", 2, cpu=1), Pod("be-0", spec={"node_selector": (("x", "y"),)})]
 

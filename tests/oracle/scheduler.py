@@ -358,10 +358,6 @@ class Scheduler:
             for job in self.cluster.jobs.values()
             if job.phase not in PENDING_PHASES and self.job_valid(job)
         ]
-        for pod in (pod for job in jobs for pod in job.pods if pod.best_effort):
-            if pod.status == "Pipelined":
-                self.cluster.nodes[str(pod.node)].pods.remove(pod)
-                pod.status, pod.node = "Pending", None
         by_queue: dict[str, list[Job]] = {}
         for job in jobs:
             by_queue.setdefault(job.queue, []).append(job)
@@ -370,14 +366,21 @@ class Scheduler:
             for name in sorted(by_queue, key=lambda q: self.queue_key(self.cluster.queues[q]))
             for job in sorted(by_queue[name], key=self.job_key)
             for pod in self.in_task_order(job.pods)
-            if pod.status == "Pending" and pod.best_effort and not pod.gated
+            if pod.status in ("Pending", "Pipelined") and pod.best_effort and not pod.gated
         ]
         for job, pod in todo:
+            promised = None if pod.node is None else self.cluster.nodes[pod.node]
+            if promised is not None:
+                promised.pods.remove(pod)
+                pod.status, pod.node = "Pending", None
             group = [node for node in self.cluster.nodes.values() if self.passes(pod, node)]
-            if group:
-                self.put(pod, self.best(pod, group), "Allocated")
+            settled = [node for node in group if not any(other.evicted for other in node.pods)]
+            if settled:
+                self.put(pod, self.best(pod, settled), "Allocated")
                 if self.job_ready(job):
                     self.bind([member for member in job.pods if member.status == "Allocated"])
+            elif promised is not None or group:
+                self.put(pod, promised or self.best(pod, group), "Pipelined")
 
     # Placement
 

@@ -108,8 +108,8 @@ def _kind(rng: random.Random) -> dict[str, object]:
     kind: dict[str, object] = {"cpu": rng.choice((0.5, 1, 2, 3)), "gpu": rng.choice((0, 0, 1))}
     if rng.random() < 0.15:
         kind["spec"] = {"ports": (HostPort("0.0.0.0", "TCP", 8000),)}
-    if rng.random() < 0.05:
-        return {}
+    if rng.random() < 0.08:
+        kind["cpu"] = kind["gpu"] = 0
     return kind
 
 

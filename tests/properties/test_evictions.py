@@ -95,6 +95,18 @@ def test_no_host_port_is_promised_twice() -> None:
         assert max(holders.values(), default=0) <= 1, (made.number, holders)
 
 
+def test_nobody_is_bound_onto_slots_and_host_ports_that_are_still_held() -> None:
+    """Victims have theirs until they are gone."""
+    for made, decisions in rounds():
+        bound = {b.task.removeprefix("ns/"): b.node for commit in decisions.commits for b in commit.binds}
+        left = slots(made, set(), bound)
+        everybody = [(bound.get(name, pod.node), pod) for name, (_, pod) in pods(made).items()]
+        holders = Counter(node for node, pod in everybody if node and "ports" in pod.spec)
+        for name, node in bound.items():
+            assert left[node] >= 0, (made.number, name)
+            assert holders[node] <= 1 or "ports" not in pods(made)[name][1].spec, (made.number, name)
+
+
 def test_nobody_goes_where_nobody_comes() -> None:
     for made, decisions in rounds():
         if "gang" in made.conf.partition("tiers")[0]:

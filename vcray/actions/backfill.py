@@ -2,6 +2,9 @@
 
 Neither room nor quota is looked at. Once a job is ready after such a placement, all its allocated tasks leave: here gangs
 that mix in best-effort pods complete. One that fits nowhere does not stop the others.
+
+What a pod that was evicted in this round holds (its slot, host ports, neighbourhood) filters take for free, as it will be once the
+pod is gone. Its node is therefore only promised: a later round sees the pod ending, and binds when nothing is in the way.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ import numpy as np
 from pydantic import Field
 
 from vcray.core.action import Action
+from vcray.core.arrays import Int
+from vcray.core.choose import Scope
 from vcray.core.order import Turns, Worksheet
 from vcray.core.plugin import Args
 from vcray.core.session import Session
@@ -29,8 +34,9 @@ class Backfill(Action):
 
     def run(self, session: Session) -> None:
         """Collect first, then place."""
+        settled = _settled(session)
         for job, task in self._collect(session):
-            self._place(session, job, task)
+            self._place(session, job, task, settled)
 
     @staticmethod
     def _collect(session: Session) -> list[tuple[int, int]]:
@@ -48,8 +54,6 @@ class Backfill(Action):
         candidates = np.unique(tasks.job[rows]).tolist()
         chosen = [job for job in candidates if chains.job_valid(view, job) is None]
         rows = rows[np.isin(tasks.job[rows], chosen)]
-        for task in rows[view.status[rows] == Status.PIPELINED].tolist():
-            session.ledger.withdraw(task)
         sheet = Worksheet(view, chains, rows)
         turns = Turns(view, chains, chosen, np.unique(jobs.queue[chosen]).tolist())
         found = []
@@ -59,12 +63,26 @@ class Backfill(Action):
         return found
 
     @staticmethod
-    def _place(session: Session, job: int, task: int) -> None:
-        view = session.view
+    def _place(session: Session, job: int, task: int, settled: Int | None) -> None:
+        """Bind the task to the best of the settled nodes (None: all), else keep its promise or make one."""
+        view, ledger, placer = session.view, session.ledger, session.placer
         shape = view.shapes[int(view.snapshot.tasks.shape[task])]
-        if not session.placer.place(job, shape, [task]):
-            session.record.refused[task] = session.placer.explain(job, shape)
-            return
-        if session.chains.job_ready(view, job):
-            rows = view.tasks_of_job[job]
-            session.ledger.commit(job, rows[view.status[rows] == Status.ALLOCATED].tolist())
+        mark, promised = ledger.checkpoint(), view.status[task] == Status.PIPELINED
+        if promised:
+            ledger.withdraw(task)
+        scope = None if settled is None else Scope(view.hypernodes.top, settled)
+        if placer.place(job, shape, [task], scope):
+            if session.chains.job_ready(view, job):
+                rows = view.tasks_of_job[job]
+                ledger.commit(job, rows[view.status[rows] == Status.ALLOCATED].tolist())
+        elif promised:
+            ledger.rollback(mark)
+        elif settled is None or not placer.promise(job, shape, task):
+            session.record.refused[task] = placer.explain(job, shape)
+
+
+def _settled(session: Session) -> Int | None:
+    """Rows of the nodes where nothing was evicted in this round; None: all."""
+    left = {session.ledger.node[task] for task, _ in session.ledger.evictions()}
+    rows = np.arange(len(session.view.snapshot.nodes))
+    return rows[~np.isin(rows, sorted(left))] if left else None
