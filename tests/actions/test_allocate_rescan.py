@@ -84,8 +84,21 @@ class Rescan:
                 open_queues.discard(queue)
                 continue
             job = self.first_of([job for job in first & self.jobs if self.queue_of(job) == queue], queue)
-            if job not in self.jobs or all(view.status[task] != Status.PENDING for task in kept[job]):
+            left = [task for task in kept[job] if view.status[task] == Status.PENDING]
+            if job not in self.jobs or not left:
                 waiting.discard(job)
+            if job not in self.jobs and left:
+                self.hold(job, kept[job])
+
+    def hold(self, job: int, kept: list[int]) -> None:
+        """While some of the nominated nodes are being cleared, pods of the job that still wait are promised them."""
+        table, view = self.view.snapshot.tasks, self.view
+        if not any(view.nodes.releasing[:, table.nominated[task]].any() for task in kept):
+            return
+        for task in kept:
+            if view.status[task] == Status.PENDING and self.has_place(task):
+                shape = view.shapes[int(table.shape[task])]
+                self.session.ledger.pipeline(job, shape, [task], [int(table.nominated[task])])
 
     def has_place(self, task: int) -> bool:
         table = self.view.snapshot.tasks

@@ -240,8 +240,19 @@ class Scheduler:
             if not again:
                 first[name].remove(job)
                 work[name].remove(job)
-            if job in waiting[name] and not (again and any(p.status == "Pending" for p in kept[job.id])):
+            left = [pod for pod in kept[job.id] if pod.status == "Pending"]
+            if job in waiting[name] and not (again and left):
                 waiting[name].remove(job)
+            if not again and left:
+                self.hold(kept[job.id])
+
+    def hold(self, kept: list[Pod]) -> None:
+        """While some nominated node is being cleared, pods of the job that still wait are promised theirs."""
+        nodes = {pod.name: self.cluster.nodes[pod.object["status"]["nominatedNodeName"]] for pod in kept}
+        if any(pod.status == "Releasing" for node in nodes.values() for pod in node.pods):
+            for pod in kept:
+                if pod.status == "Pending" and self.has_kept(pod):
+                    self.put(pod, nodes[pod.name], "Pipelined")
 
     def has_kept(self, pod: Pod) -> bool:
         node = self.cluster.nodes.get(pod.object.get("status", {}).get("nominatedNodeName", ""))

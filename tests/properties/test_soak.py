@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.core.world import Job, Node, Pod, Queue
-from tests.properties.crowds import Crowd
+from tests.properties.crowds import Crowd, crowd
 from vcray.core.decisions import Decisions
 from vcray.core.policy import Policy
 from vcray.core.session import decide
@@ -112,6 +112,40 @@ def test_evictions_come_to_rest_and_nobody_takes_turns(name: str) -> None:
             life.change()
         total += watch(life, f"{name}, round {start}")
     assert total > 0 or ROUNDS < 200, "no demand that evicts"
+
+
+@pytest.mark.timeout(120 + ROUNDS)
+def test_a_crowd_of_any_kind_comes_to_rest() -> None:
+    """Small nodes with few slots and ports, budgets, guarantees, queues of unlike priority, plugins in any tier."""
+    total = 0
+    for number in range(ROUNDS // 2):
+        life = met(number)
+        taken: Counter[str] = Counter()
+        last = 0
+        for round_ in range(2 * STILL):
+            decisions = life.round()
+            last = round_ if decisions.evictions else last
+            taken.update(evict.task for evict in decisions.evictions)
+        assert last < STILL, f"crowd {number}: {taken}"
+        assert max(taken.values(), default=0) <= 2, f"crowd {number}: {taken}"
+        total += sum(taken.values())
+    assert total > ROUNDS // 8, "hardly anybody was evicted"
+
+
+def met(number: int) -> Life:
+    """A random crowd as it stands; what was on its way out goes, what was bound runs."""
+    rng, found = random.Random(number), crowd(number)
+    for queue in found.queues:
+        queue.priority = rng.choice((0, 0, 3))
+    life = Life(rng, found.policy(), found)
+    for job in found.jobs:
+        job.phase = Phase(max(job.phase, Phase.INQUEUE))
+        for pod in job.pods:
+            if pod.status == Status.RELEASING:
+                life.stopping[pod.name] = rng.randrange(1, 3)
+            elif pod.status == Status.BOUND:
+                pod.status = Status.RUNNING
+    return life
 
 
 def watch(life: Life, where: str) -> int:

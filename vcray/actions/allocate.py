@@ -68,7 +68,7 @@ class Allocate(Action):
                 turns.push_job(job)
             else:
                 through.add(job)
-            kept.had_turn(job, job in through)
+            kept.had_turn(job, job in through, session.ledger)
             turns.push_queue(queue)
         return through
 

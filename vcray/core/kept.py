@@ -5,6 +5,9 @@ victims' own successors, so that a queue takes and gives back for ever. Here a p
 its claim as long as the node has, or will have, room for it: its job has a turn before all others. Jobs of higher priority in the
 same queue still come first where the order of jobs says so, as in kube-scheduler, where a nomination counts against pods of
 equal and lower priority only.
+
+A gang may not start before the last of its victims is gone: filters see their slots and ports until then. What is kept for its
+other pods is held for it meanwhile.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from vcray.core.arrays import Int
+from vcray.core.ledger import Ledger
 from vcray.core.tables import MISSING, Status
 from vcray.core.view import View
 
@@ -25,9 +29,7 @@ class Kept:
         self._tasks: dict[int, list[int]] = {}
         table, job_table = view.snapshot.tasks, view.snapshot.jobs
         for task in tasks[table.nominated[tasks] != MISSING].tolist():
-            request = view.shapes[int(table.shape[task])].request
-            room = view.nodes.future[:, int(table.nominated[task])]
-            if (request <= np.maximum(room, 0)).all():
+            if self._has_room(task):
                 self._tasks.setdefault(int(table.job[task]), []).append(task)
         for job in self._tasks.keys() & set(jobs):
             self.waiting.setdefault(int(job_table.queue[job]), set()).add(job)
@@ -48,8 +50,22 @@ class Kept:
         """Does a job of the queue still wait for what is kept for it?"""
         return bool(self.waiting[queue])
 
-    def had_turn(self, job: int, through: bool) -> None:
-        """A turn of the job is over; `through`: it was its last of this round."""
+    def had_turn(self, job: int, through: bool, ledger: Ledger) -> None:
+        """A turn of the job is over; `through`: it was its last of this round, so what is on its way out for it is promised."""
         waiting = self.waiting[int(self.view.snapshot.jobs.queue[job])]
-        if through or all(self.view.status[task] != Status.PENDING for task in self._tasks.get(job, ())):
+        tasks = [task for task in self._tasks.get(job, ()) if self.view.status[task] == Status.PENDING]
+        if through or not tasks:
             waiting.discard(job)
+        table, releasing = self.view.snapshot.tasks, self.view.nodes.releasing
+        nodes = table.nominated[self._tasks.get(job, [])]
+        if not through or not tasks or not releasing[:, nodes].any():
+            return
+        for task in tasks:
+            if self._has_room(task):
+                shape = self.view.shapes[int(table.shape[task])]
+                ledger.pipeline(job, shape, [task], [int(table.nominated[task])])
+
+    def _has_room(self, task: int) -> bool:
+        table = self.view.snapshot.tasks
+        room = np.maximum(self.view.nodes.future[:, int(table.nominated[task])], 0)
+        return bool((self.view.shapes[int(table.shape[task])].request <= room).all())
