@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from tests.core.world import Job, Node, Pod, Queue, equal_pods, snapshot
 from vcray.config.scheduler import load_scheduler_config
 from vcray.core.decisions import Decisions
@@ -47,6 +49,22 @@ def job(name: str, pods: list[Pod], least: int, priority: int, **kw: object) -> 
 
 def claimant(count: int = 1, cpu: float = 1, priority: int = 100, **kw: object) -> Job:
     return Job("p", equal_pods("p", count, cpu=cpu), priority=priority, **kw)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("action", ["gangpreempt", "gangreclaim", "preempt", "reclaim"])
+def test_a_gang_is_not_broken_in_the_round_that_completes_it(action: str) -> None:
+    queue = "rich" if "reclaim" in action else "default"
+    pods = [*running("v", 2, cpu=2), Pod("v-2", cpu=1)]
+    others = [Queue("default"), Queue("rich")]
+    gang = job("v", pods, 3, 10, queue=queue)
+
+    conf = f"actions: 'allocate, {action}'\ntiers: [{{plugins: [{{name: priority}}, {{name: gang}}]}}]"
+    policy = build_policy(load_scheduler_config(conf), discover())
+
+    decisions = decide(snapshot([Node("n1", 5)], [gang, claimant(cpu=2)], others), policy)
+
+    assert [bind.task for commit in decisions.commits for bind in commit.binds] == ["ns/v-2"]
+    assert evicted(decisions) == []
 
 
 def test_pods_above_the_minimum_go_one_by_one() -> None:

@@ -148,6 +148,9 @@ def _running(rng: random.Random, nodes: list[Node], queues: list[Queue]) -> list
         if pods:
             least = rng.randrange(0, len(pods) + 1) if rng.random() < 0.5 else 1
             queue = rng.choice((*queues[-1:] * 5, *queues)).name
+            if rng.random() < 0.25:
+                pods.append(_pod(rng, f"r{j}-new", priority, kind))
+                least = len(pods)
             jobs.append(Job(f"r{j}", pods, least, queue, priority, rng.randrange(3), Phase.RUNNING))
     return jobs
 

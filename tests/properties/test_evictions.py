@@ -152,6 +152,20 @@ def test_who_evicts_can_start() -> None:
             assert own or len(able) >= (job.least or 0), (made.number, job.name)
 
 
+def test_gang_actions_do_not_break_what_this_round_completes() -> None:
+    completed = 0
+    for made, decisions in rounds():
+        if "gang" not in made.conf.partition("tiers")[0]:
+            continue
+        bound = {b.task.removeprefix("ns/") for commit in decisions.commits for b in commit.binds}
+        for job in made.jobs:
+            held = {p.name for p in job.pods if p.status in (Status.RUNNING, Status.BOUND) or p.name in bound}
+            if held & bound and len(held) >= (job.least or 0):
+                completed += 1
+                assert len(held - evicted(decisions)) >= (job.least or 0), (made.number, job.name)
+    assert completed > 20
+
+
 def test_only_pods_that_may_go_do() -> None:
     for made, decisions in rounds():
         for name in evicted(decisions):

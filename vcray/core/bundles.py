@@ -56,13 +56,15 @@ class Bundles:
     # ---- safe and whole ----
 
     def _split(self, job: int, rows: list[int]) -> list[Bundle]:
-        """A job that is below its minimum already gives all it has as safe."""
+        """A job that is below its minimum already gives all it has as safe. One with pods on their way to nodes, which cannot go
+        along, gives nothing as whole."""
         surplus = _Surplus(self.view, job, self._ending)
         if surplus.broken:
             return [Bundle(job, tuple(rows), True)]
         safe = [task for task in rows if surplus.take(task)]
         kept = set(safe)
-        whole = [task for task in rows if task not in kept]
+        moving = bool(self.view.jobs.count[Status.BINDING, job])
+        whole = [task for task in rows if task not in kept and not moving]
         parts = ((safe, True), (whole, False))
         return [Bundle(job, tuple(tasks), is_safe) for tasks, is_safe in parts if tasks]
 
