@@ -20,7 +20,7 @@ from vcray.registry import discover
 
 COUNT = 100
 CONF = """
-actions: "enqueue, allocate, reclaim, backfill"
+actions: "enqueue, allocate, {action}, backfill"
 tiers:
 - plugins:
   - {{name: priority}}
@@ -56,6 +56,7 @@ class Tree:
         for g in range(rng.randrange(4, 13)):
             self._group(f"g{g}", nodes, room)
         self.level = rng.randrange(3)
+        self.action = "gangreclaim" if number % 3 == 2 else "reclaim"
 
     def _queue(self, name: str, parent: str) -> None:
         rng = self.rng
@@ -98,7 +99,9 @@ class Tree:
 
     @cached_property
     def policy(self) -> Policy:
-        return build_policy(load_scheduler_config(CONF.format(level=self.level)), discover())
+        return build_policy(
+            load_scheduler_config(CONF.format(action=self.action, level=self.level)), discover()
+        )
 
     def path(self, name: str) -> list[str]:
         found = []
@@ -138,7 +141,9 @@ def gone(decisions: Decisions) -> set[str]:
 def test_trees_bind_evict_and_hold_back_often_enough_to_mean_something() -> None:
     rounds = [round_of(number) for number in range(COUNT)]
     assert sum(bool(bound(decisions)) for _, decisions in rounds) > COUNT // 4
-    assert sum(bool(gone(decisions)) for _, decisions in rounds) > 10
+    told = Counter(evict.reason for _, decisions in rounds for evict in decisions.evictions)
+    assert set(told) == {"reclaim", "gangreclaim"}
+    assert min(told.values()) > 10, told
     assert sum(bool(decisions.waiting) for _, decisions in rounds) > COUNT // 4
 
 
