@@ -483,6 +483,28 @@ async def test_the_own_words_that_come_back_cause_no_round(bench: Bench) -> None
     assert bench.count("rounds") == rounds + 1
 
 
+async def test_a_change_that_helps_nobody_waits_for_others(bench: Bench) -> None:
+    """A cluster where other schedulers place pods too: those that wait here cost nothing when they do."""
+    await bench.sync()
+    await bench.see(queue("default"), node("n1", cpu=1), node("n2", cpu=8), *gang("wide", 2, cpu=5))
+    await bench.advance()
+    rounds = bench.count("rounds")
+
+    for index in range(6):
+        await bench.see(pod(f"web-{index}", cpu=1, node="n2", scheduler="default-scheduler"))
+        await bench.advance()
+    assert bench.count("rounds") == rounds
+
+    await bench.advance(5)
+    assert bench.count("rounds") == rounds + 1
+    messages = {each.message for each in bench.binder.told[-1].decisions.conditions}
+    assert any("2 Insufficient cpu." in message for message in messages)
+
+    await bench.see(pod("web-0", cpu=1, node="n2", scheduler="default-scheduler"), kind="DELETED")
+    await bench.advance()
+    assert bench.count("rounds") == rounds + 2
+
+
 async def test_a_manual_round_runs_when_asked_changes_or_not_and_waits_for_its_writes(manual: Bench) -> None:
     await manual.sync()
     await manual.see(queue("default"), node("n1", cpu=4), *TRAIN)

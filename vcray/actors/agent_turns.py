@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 
 from vcray.actors.agent import AgentPath
 from vcray.actors.messages import Execute, Executed
+from vcray.actors.reminder import Reminder
 from vcray.actors.runtime import Handle, Time
 from vcray.actors.unready import Unready
 from vcray.cache.merge import Merge
@@ -49,7 +50,7 @@ class AgentTurns:
         self._freed = freed
         self._complete = complete
         self._dirty = asyncio.Event()
-        self._look_at: float | None = None
+        self._reminder = Reminder(time, self.wake, self._in_background)
         self._unready = Unready()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -110,26 +111,15 @@ class AgentTurns:
             for uid in self._merge.expire(now):
                 log.warning("placement was never confirmed", uid=uid)
             order = self.path.turn(self._merge, now, self._complete)
-        self._look_again_by(self.path.backlog.due())
+        self._reminder.by(self.path.backlog.due())
         return order
-
-    def _look_again_by(self, moment: float | None) -> None:
-        if moment is not None and (self._look_at is None or moment < self._look_at):
-            self._look_at = moment
-            self._in_background(self._look_again(moment), "look at the agent again")
-
-    async def _look_again(self, moment: float) -> None:
-        await self._time.sleep(max(0.0, moment - self._time.now()))
-        if self._look_at == moment:
-            self._look_at = None
-        self._dirty.set()
 
     async def _execute(self, order: Execute) -> None:
         answer = await self._binder.ask(order)
         if isinstance(answer, Executed):
             async with self._deciding:
                 self._unready.note(order, answer.outcomes, self._time.now())
-                self._look_again_by(self._unready.due)
+                self._reminder.by(self._unready.due)
                 failed = self.path.learn(answer.outcomes, self._time.now())
                 if failed:
                     self._merge.forget(failed)

@@ -37,12 +37,14 @@ from vcray.actors.moments import Moments
 from vcray.actors.novelty import Novelty
 from vcray.actors.policies import Policies
 from vcray.actors.refusals import Refusals
+from vcray.actors.reminder import Reminder
 from vcray.actors.runtime import Handle, Time
 from vcray.actors.scoring import Decider
 from vcray.actors.shardstatus import ShardStatus
 from vcray.actors.unready import Unready
 from vcray.cache.delta import Delta, Field
 from vcray.cache.merge import Merge
+from vcray.cache.news import News
 from vcray.core.decisions import Decisions
 from vcray.core.meter import Meter
 from vcray.core.policy import Policy
@@ -56,6 +58,9 @@ from vcray.metrics import Metrics
 from vcray.registry import Registry
 
 log = get_logger("coordinator")
+
+LATER_S = 5.0
+"""How old a sentence that tells why a pod waits may get, where the pod cannot be helped anyway."""
 
 
 class Coordinator:
@@ -100,7 +105,6 @@ class Coordinator:
         self._manual = manual
         self._carry = Carry()
         self._novelty = Novelty(patience_s)
-        self._look_at: float | None = None
         self._moments = Moments(time.now())
         self._gauges = RoundGauges(metrics)
         self._shard_status = ShardStatus(shard_names)
@@ -109,6 +113,7 @@ class Coordinator:
         self._unready = Unready()
         self._kept = Refusals()  # by UID of a pod that could not be evicted
         self._dirty = asyncio.Event()
+        self._reminder = Reminder(time, self._dirty.set, self._in_background)
         self._agent = agent and AgentTurns(
             *agent,
             merge,
@@ -172,7 +177,9 @@ class Coordinator:
         news = self._merge.apply(delta)
         if self._agent is not None:
             self._agent.wake()
-        if news and (self._agent is None or not waits_for_agent_alone(delta)):
+        if news is News.LATER:
+            self._reminder.by(self._time.now() + LATER_S)
+        elif news and (self._agent is None or not waits_for_agent_alone(delta)):
             self._dirty.set()
 
     def _watched(self, delta: Delta) -> None:
@@ -236,20 +243,8 @@ class Coordinator:
         kept = self._novelty.keep(decisions, self._time.now())
         self._moments.note(decisions, snapshot.now)
         for moment in (self._novelty.due, decisions.wakes_at):
-            self._look_again_by(moment)
+            self._reminder.by(moment)
         return Execute(kept, _limits(snapshot, decisions), meter.bound, self._shard_status.due(snapshot))
-
-    def _look_again_by(self, moment: float | None) -> None:
-        """See to a round at that moment: for complaints that were too young to be told, for what time alone changes."""
-        if moment is not None and (self._look_at is None or moment < self._look_at):
-            self._look_at = moment
-            self._in_background(self._look_again(moment), "look again")
-
-    async def _look_again(self, moment: float) -> None:
-        await self._time.sleep(max(0.0, moment - self._time.now()))
-        if self._look_at == moment:
-            self._look_at = None
-        self._dirty.set()
 
     def _snapshot(self) -> Snapshot:
         now = self._time.now()
@@ -273,7 +268,7 @@ class Coordinator:
         if isinstance(answer, Executed):
             async with self._deciding:
                 self._unready.note(order, answer.outcomes, self._time.now())
-                self._look_again_by(self._unready.due)
+                self._reminder.by(self._unready.due)
                 self._learn(order.decisions, answer.outcomes)
                 self._learn_who_stays(answer.evictions)
 

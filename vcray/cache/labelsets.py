@@ -170,6 +170,12 @@ class LabelSets:
                 return [(requirement.key, value) for value in requirement.values]
         return []
 
+    def is_selected(self, namespace: str, labels: Labels) -> bool:
+        """Does a live selector select pods of that namespace with these labels?"""
+        known = self._of.get((namespace, labels))
+        match = self._matches_of(namespace, dict(labels)) if known is None else int(self.match[known])
+        return bool(self.matches.values[match])
+
     def _matches_of(self, namespace: str, labels: dict[str, str]) -> int:
         if not self.row_of:
             return 0

@@ -20,6 +20,7 @@ from vcray.cache.delta import Delta, Field
 from vcray.cache.echoes import Echoes
 from vcray.cache.freeze import freeze
 from vcray.cache.intake import ClusterIntake, NodeIntake
+from vcray.cache.news import News, takes_room_alone
 from vcray.cache.podintake import PodIntake
 from vcray.cache.resolver import Moves, Rows
 from vcray.cache.state import State
@@ -50,11 +51,14 @@ class Merge:
         """Statuses that a round is about to write."""
         self._echoes.expect(decisions.groups, decisions.queues)
 
-    def apply(self, delta: Delta) -> bool:
-        """Take in what changed in a shard; costs what changed. False: nothing but what the last round wrote."""
+    def apply(self, delta: Delta) -> News:
+        """Take in what changed in a shard; costs what changed."""
         if not delta:
-            return False
-        news = not self._echoes.are_all(delta)
+            return News.NOTHING
+        if self._echoes.are_all(delta):
+            news = News.NOTHING
+        else:
+            news = News.LATER if takes_room_alone(self._state, delta) else News.NOW
         self.refused = [*self.refused, *delta.refused][-REFUSED:]
         self._cluster.take(delta)
         self._nodes.take(delta)
