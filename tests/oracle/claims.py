@@ -115,7 +115,8 @@ class Claims:
             if kind == "reclaim" and (pod.never_preempts or not self.s.may_take(job, pod)):
                 continue
             self._claim(Claim(kind, job, pod), [other for other in others if other is not job], True)
-        if not self.s.job_pipelined(job):
+        fits = self.s.to_come and not any(pod.evicted for pod, _ in self.s.journal[mark:])
+        if fits or not self.s.job_pipelined(job):
             self.s.undo(mark)
 
     def _within(self, job: Job) -> None:

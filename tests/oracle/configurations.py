@@ -105,7 +105,12 @@ def _taking(rng: Random, theme: str) -> Object:
             first[1] = {"name": "gang", **QUIET}
         shares = rng.choice(["proportion", "capacity"])
         actions = rng.choice(
-            ["allocate, preempt", "enqueue, allocate, preempt, backfill", "allocate, backfill, preempt"]
+            [
+                "allocate, preempt",
+                "enqueue, allocate, preempt, backfill",
+                "allocate, backfill, preempt",
+                "enqueue, preempt, allocate, backfill",
+            ]
         )
         return configuration(actions, first, rng.sample(["drf", "predicates", shares, "nodeorder"], 4))
     if theme == "branches":
@@ -121,7 +126,12 @@ def _taking(rng: Random, theme: str) -> Object:
     if rng.random() < 0.5:
         return taking_back(share)
     actions = rng.choice(
-        ["allocate, reclaim", "enqueue, allocate, reclaim", "allocate, preempt, reclaim, backfill"]
+        [
+            "allocate, reclaim",
+            "enqueue, allocate, reclaim",
+            "allocate, preempt, reclaim, backfill",
+            "enqueue, reclaim, preempt, allocate",
+        ]
     )
     return configuration(actions, ["priority", "conformance"], ["gang", "predicates", share, "nodeorder"])
 

@@ -58,6 +58,8 @@ class Scheduler:
     journal: list[tuple[Pod, str]] = field(default_factory=list)
     """Each step: the pod and the status that it had before."""
     evicted: dict[str, str] = field(default_factory=dict)
+    to_come: bool = False
+    """Is an `allocate` still to come?"""
     also_vetoes: tuple[str, ...] = ("priority", "conformance")
 
     def run(self) -> Outcome:
@@ -76,7 +78,8 @@ class Scheduler:
             "preempt": claims.preempt,
             "reclaim": claims.reclaim,
         }
-        for action in self.actions:
+        for number, action in enumerate(self.actions):
+            self.to_come = "allocate" in self.actions[number + 1 :]
             steps[action]()
         return close(self)
 

@@ -70,11 +70,14 @@ def never_preempts(session: Session, task: int) -> bool:
 
 
 def close_claims(session: Session, job: int, mark: int, reason: str) -> None:
-    """The claims of a job stay if it can start on its promises; else all of them are undone."""
+    """The claims of a job stay if it can start on its promises; else all of them are undone.
+
+    Promises alone, for which nobody goes, are left to an `allocate` that is still to come: it would pass promised pods over."""
     ledger = session.ledger
     if ledger.checkpoint() == mark:
         return
-    if not session.chains.job_pipelined(session.view, job):
+    fits = "allocate" in session.to_come and not ledger.evicted_since(mark)
+    if fits or not session.chains.job_pipelined(session.view, job):
         ledger.rollback(mark)
         return
     ledger.keep(mark)

@@ -32,7 +32,7 @@ Watch = Callable[[str, int], None]
 
 @dataclass(slots=True)
 class Session:
-    """What an action works with."""
+    """What an action works with. `to_come`: the actions after it."""
 
     view: View
     policy: Policy
@@ -42,6 +42,7 @@ class Session:
     record: Record = field(default_factory=Record)
     watch: Watch | None = None
     meter: Meter = field(default_factory=Meter)
+    to_come: tuple[str, ...] = ()
 
 
 def open_session(
@@ -126,7 +127,9 @@ def _telling(decisions: Decisions, snapshot: Snapshot, left: list[LeftOut]) -> D
 def run(session: Session) -> Decisions:
     """Run the policy's actions on an open session and close it."""
     meter = session.meter
-    for action in session.policy.actions:
+    names = tuple(action.name for action in session.policy.actions)
+    for number, action in enumerate(session.policy.actions):
+        session.to_come = names[number + 1 :]
         started = meter.clock()
         try:
             action.run(session)
