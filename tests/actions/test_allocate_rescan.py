@@ -73,6 +73,8 @@ class Rescan:
         kept = {job: [task for task in self.left[job] if self.has_place(task)] for job in self.jobs}
         waiting = {job for job in self.jobs if kept[job]}
         first = set(waiting)
+        for job in waiting:
+            self.left[job].sort(key=lambda task, job=job: task not in kept[job])  # type: ignore[misc]
         for job in self.jobs:
             mates = [mate for mate in waiting if self.queue_of(mate) == self.queue_of(job)]
             if mates and priority[job] > min(priority[mate] for mate in mates):

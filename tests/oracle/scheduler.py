@@ -231,6 +231,10 @@ class Scheduler:
         first = {name: [job for job in jobs if kept[job.id]] for name, jobs in work.items()}
         waiting = {name: list(jobs) for name, jobs in first.items() if jobs}
         for name in waiting:
+            for job in first[name]:
+                tasks[job.id].sort(key=lambda pod, job=job: pod not in kept[job.id])  # type: ignore[misc]
+            if self.enabled("priority", "enablePreemptable") is None:
+                continue
             least = min(job.priority for job in first[name])
             first[name] += [job for job in work[name] if not kept[job.id] and job.priority > least]
         while waiting:
@@ -382,12 +386,19 @@ class Scheduler:
             for pod in self.in_task_order(job.pods)
             if pod.status in ("Pending", "Pipelined") and pod.best_effort and not pod.gated
         ]
+        kept = [pod for job in jobs for pod in job.pods if pod.status == "Pending" and self.has_kept(pod)]
+        spared = {pod.object["status"]["nominatedNodeName"] for pod in kept} if self.to_come else set()
+        todo.sort(key=lambda pair: pair[1] not in kept)
         for job, pod in todo:
             promised = None if pod.node is None else self.cluster.nodes[pod.node]
             if promised is not None:
                 promised.pods.remove(pod)
                 pod.status, pod.node = "Pending", None
-            group = [node for node in self.cluster.nodes.values() if self.passes(pod, node)]
+            group = [
+                node
+                for node in self.cluster.nodes.values()
+                if self.passes(pod, node) and (pod in kept or node.name not in spared)
+            ]
             settled = [node for node in group if not any(other.evicted for other in node.pods)]
             if settled:
                 self.put(pod, self.best(pod, settled), "Allocated")

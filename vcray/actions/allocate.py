@@ -57,7 +57,10 @@ class Allocate(Action):
         kept = Kept(session.view, rows, jobs)
         if not kept.waiting:
             return through
-        turns = _turns(session, kept.first(jobs))
+        for holder in kept.first(jobs, ranks=False):
+            for unit in {_unit(session, task) for task in kept.tasks[holder]}:
+                worksheet.lead(session.view, unit, set(kept.tasks[holder]))
+        turns = _turns(session, kept.first(jobs, session.chains.verdicts.ranks))
         while (queue := turns.pop_queue()) is not None:
             if not kept.waits(queue) or session.chains.queue_overused(session.view, queue):
                 continue
@@ -132,6 +135,13 @@ class Allocate(Action):
 def _turns(session: Session, jobs: list[int]) -> Turns:
     queues = np.unique(session.view.snapshot.jobs.queue[jobs]).tolist()
     return Turns(session.view, session.chains, jobs, queues)
+
+
+def _unit(session: Session, task: int) -> int:
+    """The worksheet's unit of a task: its job, or above all jobs the part of it."""
+    view = session.view
+    part = int(view.subjobs.of_task[task]) if view.subjobs.all else MISSING
+    return int(view.snapshot.tasks.job[task]) if part == MISSING else len(view.snapshot.jobs) + part
 
 
 def _job_turn(session: Session, worksheet: Worksheet, job: int, queue: int) -> bool:

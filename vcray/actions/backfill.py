@@ -5,16 +5,21 @@ that mix in best-effort pods complete. One that fits nowhere does not stop the o
 
 What a pod that was evicted in this round holds (its slot, host ports, neighbourhood) filters take for free, as it will be once the
 pod is gone. Its node is therefore only promised: a later round sees the pod ending, and binds when nothing is in the way.
+
+Room that was made by evictions goes to those whom it was made for first (`core/kept`), also to those that an `allocate` which is
+still to come will place.
 """
 
 from __future__ import annotations
+
+from collections.abc import Set
 
 import numpy as np
 from pydantic import Field
 
 from vcray.core.action import Action
-from vcray.core.arrays import Int
 from vcray.core.choose import Scope
+from vcray.core.kept import nominees
 from vcray.core.order import Turns, Worksheet
 from vcray.core.plugin import Args
 from vcray.core.session import Session
@@ -34,9 +39,14 @@ class Backfill(Action):
 
     def run(self, session: Session) -> None:
         """Collect first, then place."""
-        settled = _settled(session)
-        for job, task in self._collect(session):
-            self._place(session, job, task, settled)
+        found = self._collect(session)
+        kept = nominees(session.view) if found else {}
+        found.sort(key=lambda pair: pair[1] not in kept)
+        left = {session.ledger.node[task] for task, _ in session.ledger.evictions()}
+        spared = set(kept.values()) if "allocate" in session.to_come else set()
+        for job, task in found:
+            others = set() if task in kept else spared
+            self._place(session, job, task, _without(session, left | others), _without(session, others))
 
     @staticmethod
     def _collect(session: Session) -> list[tuple[int, int]]:
@@ -63,26 +73,26 @@ class Backfill(Action):
         return found
 
     @staticmethod
-    def _place(session: Session, job: int, task: int, settled: Int | None) -> None:
-        """Bind the task to the best of the settled nodes (None: all), else keep its promise or make one."""
+    def _place(session: Session, job: int, task: int, settled: Scope | None, free: Scope | None) -> None:
+        """Bind the task to the best of the settled nodes, else keep its promise or make one on those that are free for it."""
         view, ledger, placer = session.view, session.ledger, session.placer
         shape = view.shapes[int(view.snapshot.tasks.shape[task])]
         mark, promised = ledger.checkpoint(), view.status[task] == Status.PIPELINED
         if promised:
             ledger.withdraw(task)
-        scope = None if settled is None else Scope(view.hypernodes.top, settled)
-        if placer.place(job, shape, [task], scope):
+        if placer.place(job, shape, [task], settled):
             if session.chains.job_ready(view, job):
                 rows = view.tasks_of_job[job]
                 ledger.commit(job, rows[view.status[rows] == Status.ALLOCATED].tolist())
         elif promised:
             ledger.rollback(mark)
-        elif settled is None or not placer.promise(job, shape, task):
+        elif settled is None or not placer.promise(job, shape, task, free):
             session.record.refused[task] = placer.explain(job, shape)
 
 
-def _settled(session: Session) -> Int | None:
-    """Rows of the nodes where nothing was evicted in this round; None: all."""
-    left = {session.ledger.node[task] for task, _ in session.ledger.evictions()}
+def _without(session: Session, nodes: Set[int]) -> Scope | None:
+    """All nodes but these; None: all."""
+    if not nodes:
+        return None
     rows = np.arange(len(session.view.snapshot.nodes))
-    return rows[~np.isin(rows, sorted(left))] if left else None
+    return Scope(session.view.hypernodes.top, rows[~np.isin(rows, sorted(nodes))])

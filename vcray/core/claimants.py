@@ -70,19 +70,38 @@ def never_preempts(session: Session, task: int) -> bool:
 
 
 def close_claims(session: Session, job: int, mark: int, reason: str) -> None:
-    """The claims of a job stay if it can start on its promises; else all of them are undone.
+    """The claims of a job stay if it, and each of its sub-groups that they are for, can start on its promises; else all of
+    them are undone.
 
     Promises alone, for which nobody goes, are left to an `allocate` that is still to come: it would pass promised pods over."""
     ledger = session.ledger
     if ledger.checkpoint() == mark:
         return
     fits = "allocate" in session.to_come and not ledger.evicted_since(mark)
-    if fits or not session.chains.job_pipelined(session.view, job):
+    if (
+        fits
+        or not session.chains.job_pipelined(session.view, job)
+        or not _parts_can_start(session, job, mark)
+    ):
         ledger.rollback(mark)
         return
     ledger.keep(mark)
     if ledger.evicted_since(mark):
         session.meter.transactions[reason] += 1
+
+
+def _parts_can_start(session: Session, job: int, mark: int) -> bool:
+    """Allocate places a sub-group whole or not at all."""
+    view, chains = session.view, session.chains
+    parts = view.subjobs.of_job.get(job)
+    if parts is None or not parts.grouped:
+        return True
+    promised = set(session.ledger.promised_since(mark))
+    return all(
+        chains.parts.pipelined(view, sub)
+        for sub in parts.subjobs
+        if promised.intersection(sub.tasks.tolist())
+    )
 
 
 def losers(session: Session, mark: int) -> list[int]:

@@ -2,9 +2,9 @@
 
 Volcano forgets a claim with its session: when the victims are gone, whoever comes first takes their room, and that may be the
 victims' own successors, so that a queue takes and gives back for ever. Here a pending pod with `status.nominatedNodeName` holds
-its claim as long as the node has, or will have, room for it: its job has a turn before all others. Jobs of higher priority in the
-same queue still come first where the order of jobs says so, as in kube-scheduler, where a nomination counts against pods of
-equal and lower priority only.
+its claim as long as the node has, or will have, room for it: its job has a turn before all others, and the pod before others of its
+job. Where priority decides who may take from whom, jobs of higher priority in the same queue still come first if the order of
+jobs says so, as in kube-scheduler, where a nomination counts against pods of equal and lower priority only.
 
 A gang may not start before the last of its victims is gone: filters see their slots and ports until then. What is kept for its
 other pods is held for it meanwhile.
@@ -20,22 +20,38 @@ from vcray.core.tables import MISSING, Status
 from vcray.core.view import View
 
 
+def nominees(view: View) -> dict[int, int]:
+    """Pending tasks that some room is kept for -> row of its node."""
+    table = view.snapshot.tasks
+    rows = np.flatnonzero((table.nominated != MISSING) & (view.status == Status.PENDING))
+    return {task: int(table.nominated[task]) for task in rows.tolist() if has_room(view, task)}
+
+
+def has_room(view: View, task: int) -> bool:
+    """Has the node that is nominated for the task room for it, or will it have?"""
+    table = view.snapshot.tasks
+    room = np.maximum(view.nodes.future[:, int(table.nominated[task])], 0)
+    return bool((view.shapes[int(table.shape[task])].request <= room).all())
+
+
 class Kept:
-    """Jobs among `jobs` with such pods among `tasks`. `waiting`: queue row -> those that still wait for them to be placed."""
+    """Jobs among `jobs` with such pods among `tasks`. `waiting`: queue row -> those that still wait for them to be placed;
+    `tasks`: job row -> those pods."""
 
     def __init__(self, view: View, tasks: Int, jobs: list[int]) -> None:
         self.view = view
         self.waiting: dict[int, set[int]] = {}
-        self._tasks: dict[int, list[int]] = {}
+        self.tasks: dict[int, list[int]] = {}
         table, job_table = view.snapshot.tasks, view.snapshot.jobs
         for task in tasks[table.nominated[tasks] != MISSING].tolist():
-            if self._has_room(task):
-                self._tasks.setdefault(int(table.job[task]), []).append(task)
-        for job in self._tasks.keys() & set(jobs):
+            if has_room(view, task):
+                self.tasks.setdefault(int(table.job[task]), []).append(task)
+        for job in self.tasks.keys() & set(jobs):
             self.waiting.setdefault(int(job_table.queue[job]), set()).add(job)
 
-    def first(self, jobs: list[int]) -> list[int]:
-        """Those of `jobs` that come before the others: with places kept, and more valuable ones of their queues."""
+    def first(self, jobs: list[int], ranks: bool) -> list[int]:
+        """Those of `jobs` that come before the others: with places kept, and, if the valuable may take from the less valuable
+        (`ranks`), more valuable ones of their queues."""
         table = self.view.snapshot.jobs
         least = {queue: int(table.priority[list(kept)].min()) for queue, kept in self.waiting.items()}
         queue_of, priority_of = table.queue, table.priority
@@ -43,7 +59,7 @@ class Kept:
             job
             for job in jobs
             if (queue := int(queue_of[job])) in least
-            and (job in self.waiting[queue] or int(priority_of[job]) > least[queue])
+            and (job in self.waiting[queue] or (ranks and int(priority_of[job]) > least[queue]))
         ]
 
     def waits(self, queue: int) -> bool:
@@ -53,19 +69,14 @@ class Kept:
     def had_turn(self, job: int, through: bool, ledger: Ledger) -> None:
         """A turn of the job is over; `through`: it was its last of this round, so what is on its way out for it is promised."""
         waiting = self.waiting[int(self.view.snapshot.jobs.queue[job])]
-        tasks = [task for task in self._tasks.get(job, ()) if self.view.status[task] == Status.PENDING]
+        tasks = [task for task in self.tasks.get(job, ()) if self.view.status[task] == Status.PENDING]
         if through or not tasks:
             waiting.discard(job)
         table, releasing = self.view.snapshot.tasks, self.view.nodes.releasing
-        nodes = table.nominated[self._tasks.get(job, [])]
+        nodes = table.nominated[self.tasks.get(job, [])]
         if not through or not tasks or not releasing[:, nodes].any():
             return
         for task in tasks:
-            if self._has_room(task):
+            if has_room(self.view, task):
                 shape = self.view.shapes[int(table.shape[task])]
                 ledger.pipeline(job, shape, [task], [int(table.nominated[task])])
-
-    def _has_room(self, task: int) -> bool:
-        table = self.view.snapshot.tasks
-        room = np.maximum(self.view.nodes.future[:, int(table.nominated[task])], 0)
-        return bool((self.view.shapes[int(table.shape[task])].request <= room).all())

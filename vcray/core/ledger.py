@@ -238,6 +238,10 @@ class Ledger:
         """Tasks allocated above a mark, in order."""
         return [task for entry in self.entries[mark:] if entry.kind is Kind.PLACE for task in entry.tasks]
 
+    def promised_since(self, mark: int) -> list[int]:
+        """Tasks promised a node above a mark, in order."""
+        return [task for entry in self.entries[mark:] if entry.kind is Kind.PIPELINE for task in entry.tasks]
+
     # ---- sums ----
 
     def _enter(self, entry: Entry) -> None:

@@ -7,7 +7,7 @@ changes only the keys of what it touched; those are pushed afresh and older entr
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 import numpy as np
 
@@ -202,6 +202,15 @@ class Worksheet:
         position = np.searchsorted(stops, np.arange(len(ordered)), side="right")
         ends: list[int] = stops[position].tolist()
         return ends
+
+    def lead(self, view: View, job: int, tasks: Set[int]) -> None:
+        """Put these tasks of the job before its others, all else in the order it had."""
+        first, end = self.next[job], self.end[job]
+        ours = sorted(self.tasks[first:end], key=lambda task: task not in tasks)
+        self.tasks[first:end] = ours
+        self.tasks_array[first:end] = ours
+        ends = self._run_ends(view, self.tasks_array[first:end], view.snapshot.tasks.job)
+        self.run_end[first:end] = [first + each for each in ends]
 
     def left(self, job: int) -> int:
         """How many tasks of the job are not popped yet."""

@@ -128,6 +128,8 @@ class Plugin(Generic[A]):
     """Victims that it refuses are not taken, whatever its tier: share plugins (volcano-sh/volcano#5896) and protection."""
     keeps: ClassVar[bool] = False
     """Of victims it says only whom it keeps: where nobody else in its tier answers, preempt takes none of the rest either."""
+    ranks: ClassVar[bool] = False
+    """Its `preemptable` gives what less valuable jobs hold to more valuable ones, by priority."""
     particular: ClassVar[bool] = False
     """What it reserves depends on the very pod (its claims), not only on shape, annotations and labels of pods."""
     calls_out: ClassVar[bool] = False

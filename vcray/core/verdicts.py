@@ -51,6 +51,8 @@ class Verdicts:
             self._vetoes[kind] = [getattr(plugin, hook) for tier in found for plugin in tier if plugin.vetoes]
             self._keys[kind] = [getattr(plugin, "claim_key", None) for tier in found for plugin in tier]
         flat = [pair for tier in tiers for pair in tier]
+        self.ranks = any(plugin.ranks for plugin in _with(flat, *HOOK_OF[ClaimKind.PREEMPT]))
+        """May more valuable jobs of a queue take from less valuable ones?"""
         self._preemptive = [p.queue_preemptive for p in _with(flat, "queue_preemptive", "enablePreemptive")]  # type: ignore[attr-defined]
         self._orders = [p.victim_order for p in _with(flat, "victim_order", "")]  # type: ignore[attr-defined]
         self._names = [

@@ -21,6 +21,7 @@ class Priority(Plugin[Args]):
     """Orders by `spec.priority` of pods and by the priority of a PodGroup's class."""
 
     vetoes = True
+    ranks = True
 
     def task_order(self, view: View, tasks: Int) -> Int:
         """(k,) minus the priority of each task: higher first."""
