@@ -99,8 +99,8 @@ class Rescan:
             return
         for task in kept:
             if view.status[task] == Status.PENDING and self.has_place(task):
-                shape = view.shapes[int(table.shape[task])]
-                self.session.ledger.pipeline(job, shape, [task], [int(table.nominated[task])])
+                shape, node = view.shapes[int(table.shape[task])], int(table.nominated[task])
+                Placer(view, self.session.chains, self.session.ledger).hold(job, shape, task, node)
 
     def has_place(self, task: int) -> bool:
         table = self.view.snapshot.tasks

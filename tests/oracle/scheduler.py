@@ -258,7 +258,8 @@ class Scheduler:
         nodes = {pod.name: self.cluster.nodes[pod.object["status"]["nominatedNodeName"]] for pod in kept}
         if any(pod.status == "Releasing" for node in nodes.values() for pod in node.pods):
             for pod in kept:
-                if pod.status == "Pending" and self.has_kept(pod):
+                allowed = pod.status == "Pending" and self.allowed_by_object(pod, nodes[pod.name])
+                if allowed and self.has_kept(pod):
                     self.put(pod, nodes[pod.name], "Pipelined")
 
     def has_kept(self, pod: Pod) -> bool:

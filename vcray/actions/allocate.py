@@ -54,7 +54,7 @@ class Allocate(Action):
     def _kept_first(self, session: Session, worksheet: Worksheet, rows: Int, jobs: list[int]) -> set[int]:
         """Turns of jobs that places are kept for; gives those that are through for the round, they or queue-mates."""
         through: set[int] = set()
-        kept = Kept(session.view, rows, jobs)
+        kept = Kept(session.view, session.chains, rows, jobs)
         if not kept.waiting:
             return through
         for holder in kept.first(jobs, ranks=False):
@@ -71,7 +71,7 @@ class Allocate(Action):
                 turns.push_job(job)
             else:
                 through.add(job)
-            kept.had_turn(job, job in through, session.ledger)
+            kept.had_turn(job, job in through, session.placer)
             turns.push_queue(queue)
         return through
 

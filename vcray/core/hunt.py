@@ -126,12 +126,12 @@ class Hunt:
     def _offers(self, claim: Claim, cls: Class, pool: Pool, others: bool, key: object) -> Iterator[Yield]:
         """The node where an equal claim has just evicted, as long as it can give more, then all.
 
-        Plugins judged those behind the ones taken as if these were gone, which they are now. Where nodes go by score, which the
-        last claim has moved, it must still be the best."""
+        Plugins judged those behind the ones taken as if these were gone, which they are now; where none are left the next tier
+        may name others. Where nodes go by score, which the last claim has moved, it must still be the best."""
         known: Yield | None = None
         if self._more is not None and self._more[:2] == (key, self.session.ledger.version):
-            known = self._more[2]
-            if not self.scored:
+            known = self._more[2] if self._more[2].victims else None
+            if known is not None and not self.scored:
                 yield known
         yield from self.yields(claim, cls, pool, others, known)
 

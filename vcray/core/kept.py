@@ -15,7 +15,9 @@ from __future__ import annotations
 import numpy as np
 
 from vcray.core.arrays import Int
-from vcray.core.ledger import Ledger
+from vcray.core.order import ascending_tasks
+from vcray.core.place import Placer
+from vcray.core.policy import Chains
 from vcray.core.tables import MISSING, Status
 from vcray.core.view import View
 
@@ -36,14 +38,15 @@ def has_room(view: View, task: int) -> bool:
 
 class Kept:
     """Jobs among `jobs` with such pods among `tasks`. `waiting`: queue row -> those that still wait for them to be placed;
-    `tasks`: job row -> those pods."""
+    `tasks`: job row -> those pods, in their order."""
 
-    def __init__(self, view: View, tasks: Int, jobs: list[int]) -> None:
+    def __init__(self, view: View, chains: Chains, tasks: Int, jobs: list[int]) -> None:
         self.view = view
         self.waiting: dict[int, set[int]] = {}
         self.tasks: dict[int, list[int]] = {}
         table, job_table = view.snapshot.tasks, view.snapshot.jobs
-        for task in tasks[table.nominated[tasks] != MISSING].tolist():
+        rows = tasks[table.nominated[tasks] != MISSING]
+        for task in ascending_tasks(view, chains, rows, table.job[rows]).tolist():
             if has_room(view, task):
                 self.tasks.setdefault(int(table.job[task]), []).append(task)
         for job in self.tasks.keys() & set(jobs):
@@ -66,7 +69,7 @@ class Kept:
         """Does a job of the queue still wait for what is kept for it?"""
         return bool(self.waiting[queue])
 
-    def had_turn(self, job: int, through: bool, ledger: Ledger) -> None:
+    def had_turn(self, job: int, through: bool, placer: Placer) -> None:
         """A turn of the job is over; `through`: it was its last of this round, so what is on its way out for it is promised."""
         waiting = self.waiting[int(self.view.snapshot.jobs.queue[job])]
         tasks = [task for task in self.tasks.get(job, ()) if self.view.status[task] == Status.PENDING]
@@ -79,4 +82,4 @@ class Kept:
         for task in tasks:
             if has_room(self.view, task):
                 shape = self.view.shapes[int(table.shape[task])]
-                ledger.pipeline(job, shape, [task], [int(table.nominated[task])])
+                placer.hold(job, shape, task, int(table.nominated[task]))

@@ -152,6 +152,11 @@ class Placer:
             return False
         return self._terms_let(cls, node) and not self.ledger.pipeline(job, shape, [task], [node], reason)
 
+    def hold(self, job: int, shape: Shape, task: int, node: int) -> bool:
+        """Promise a node to one task for which room was made there, unless its object is against it. True when done."""
+        cls = self.class_of(job, shape)
+        return bool(cls.static[node]) and not self.ledger.pipeline(job, shape, [task], [node])
+
     def _terms_let(self, cls: Class, node: int) -> bool:
         """Do the rules that look beyond one node let the pod go there?"""
         if not self.chains.domains:
