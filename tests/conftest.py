@@ -40,13 +40,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that uses the Kubernetes programs or the embedded server."""
+    """Mark every test that uses the Kubernetes programs or the embedded server; begin the long ones first, so that no
+    worker is left alone with one."""
     for item in items:
         names = set(getattr(item, "fixturenames", ()))
         if PROGRAM_FIXTURES & names:
             item.add_marker(pytest.mark.apiserver)
         if EMBEDDED_FIXTURES & names:
             item.add_marker(pytest.mark.embedded)
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -32,6 +32,7 @@ OF_CONTROLLERS = (
     "o_068",
 )
 FILES = {file.stem: load(file) for file in sorted(Path(__file__).parent.glob("*.yaml"))}
+LONG = ("o_008", "o_020")
 SCENARIOS = [scenario for scenarios in FILES.values() for scenario in scenarios]
 
 
@@ -49,7 +50,13 @@ def test_a_scenario_bears_the_id_of_its_case_and_a_name_of_its_own() -> None:
     assert len({scenario.name for scenario in SCENARIOS}) == len(SCENARIOS)
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        pytest.param(each, id=each.name, marks=[pytest.mark.long] if each.name.startswith(LONG) else [])
+        for each in SCENARIOS
+    ],
+)
 async def test_scenario(scenario: Scenario) -> None:
     of_scheduler = scenario.name.startswith("o_") and not scenario.name.startswith(OF_CONTROLLERS)
     results = await run_scenario(scenario, in_process, max(scenario.repeat, ORDERS if of_scheduler else 1))

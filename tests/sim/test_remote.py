@@ -72,6 +72,7 @@ async def test_a_withheld_node_is_not_used_until_it_is_released(world: RemoteWor
     assert await phases(world) == ["Running"] * 3
 
 
+@pytest.mark.long
 async def test_watches_that_were_cut_open_again(world: RemoteWorld) -> None:
     await world.client.create(CONFIGMAPS, "default", {"metadata": {"name": "x"}})
     await world.disconnect()
