@@ -11,6 +11,7 @@ from vcray.config.scheduler import HELM_CONF, load_scheduler_config
 from vcray.core.place import Placer, nominated_node
 from vcray.core.policy import Policy, build_policy
 from vcray.core.session import Session, open_session
+from vcray.core.space import CPU, MEMORY
 from vcray.core.tables import MISSING, READY_STATUS, STATUSES, Phase, Status
 from vcray.registry import discover
 
@@ -106,7 +107,9 @@ class Rescan:
         table = self.view.snapshot.tasks
         node, request = int(table.nominated[task]), self.view.shapes[int(table.shape[task])].req
         room = self.view.nodes.future[:, node].tolist()
-        return node != MISSING and all(not r or r <= free for r, free in zip(request, room, strict=True))
+        return node != MISSING and all(
+            request[row] <= room[row] for row in range(len(room)) if request[row] or row in (CPU, MEMORY)
+        )
 
     def queue_of(self, job: int) -> int:
         return int(self.view.snapshot.jobs.queue[job])

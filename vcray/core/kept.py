@@ -18,6 +18,7 @@ from vcray.core.arrays import Int
 from vcray.core.order import ascending_tasks
 from vcray.core.place import Placer
 from vcray.core.policy import Chains
+from vcray.core.space import PODS
 from vcray.core.tables import MISSING, Status
 from vcray.core.view import View
 
@@ -30,9 +31,10 @@ def nominees(view: View) -> dict[int, int]:
 
 
 def has_room(view: View, task: int) -> bool:
-    """Has the node that is nominated for the task room for it, or will it have?"""
+    """Has the node that is nominated for the task room for it, or will it have? None while cpu or memory are overcommitted."""
     table = view.snapshot.tasks
-    room = np.maximum(view.nodes.future[:, int(table.nominated[task])], 0)
+    room = view.nodes.future[:, int(table.nominated[task])].copy()
+    room[PODS:] = np.maximum(room[PODS:], 0)
     return bool((view.shapes[int(table.shape[task])].request <= room).all())
 
 
