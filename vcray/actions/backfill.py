@@ -13,11 +13,13 @@ still to come will place.
 from __future__ import annotations
 
 from collections.abc import Set
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from vcray.core.action import Action
+from vcray.core.arrays import Int
 from vcray.core.choose import Scope
 from vcray.core.kept import nominees
 from vcray.core.order import Turns, Worksheet
@@ -44,9 +46,10 @@ class Backfill(Action):
         found.sort(key=lambda pair: pair[1] not in kept)
         left = {session.ledger.node[task] for task, _ in session.ledger.evictions()}
         spared = set(kept.values()) if "allocate" in session.to_come else set()
+        first = _Nodes(_without(session, left), None)
+        others = _Nodes(_without(session, left | spared), _without(session, spared))
         for job, task in found:
-            others = set() if task in kept else spared
-            self._place(session, job, task, _without(session, left | others), _without(session, others))
+            self._place(session, job, task, first if task in kept else others)
 
     @staticmethod
     def _collect(session: Session) -> list[tuple[int, int]]:
@@ -73,26 +76,37 @@ class Backfill(Action):
         return found
 
     @staticmethod
-    def _place(session: Session, job: int, task: int, settled: Scope | None, free: Scope | None) -> None:
+    def _place(session: Session, job: int, task: int, nodes: _Nodes) -> None:
         """Bind the task to the best of the settled nodes, else keep its promise or make one on those that are free for it."""
         view, ledger, placer = session.view, session.ledger, session.placer
         shape = view.shapes[int(view.snapshot.tasks.shape[task])]
         mark, promised = ledger.checkpoint(), view.status[task] == Status.PIPELINED
         if promised:
             ledger.withdraw(task)
-        if placer.place(job, shape, [task], settled):
+        if placer.place(job, shape, [task], _scope(session, nodes.settled)):
             if session.chains.job_ready(view, job):
                 rows = view.tasks_of_job[job]
                 ledger.commit(job, rows[view.status[rows] == Status.ALLOCATED].tolist())
         elif promised:
             ledger.rollback(mark)
-        elif settled is None or not placer.promise(job, shape, task, free):
+        elif nodes.settled is None or not placer.promise(job, shape, task, _scope(session, nodes.free)):
             session.record.refused[task] = placer.explain(job, shape)
 
 
-def _without(session: Session, nodes: Set[int]) -> Scope | None:
-    """All nodes but these; None: all."""
+class _Nodes(NamedTuple):
+    """Rows of the nodes that a pod may be bound to, and of those that it may be promised; None: all."""
+
+    settled: Int | None
+    free: Int | None
+
+
+def _without(session: Session, nodes: Set[int]) -> Int | None:
+    """Rows of all nodes but these; None: all."""
     if not nodes:
         return None
     rows = np.arange(len(session.view.snapshot.nodes))
-    return Scope(session.view.hypernodes.top, rows[~np.isin(rows, sorted(nodes))])
+    return rows[~np.isin(rows, sorted(nodes))]
+
+
+def _scope(session: Session, rows: Int | None) -> Scope | None:
+    return None if rows is None else Scope(session.view.hypernodes.top, rows)
