@@ -266,8 +266,10 @@ class LocalScorers:
 
 
 def _for_scorers(snapshot: Snapshot) -> Snapshot:
-    """Without what no row hook reads."""
-    return replace(snapshot, label_sets=())
+    """Without what no row hook reads: labels of pods, and parts of jobs, which are found by these."""
+    jobs = snapshot.jobs
+    whole = replace(jobs, closeness=(None,) * len(jobs), subgroups=((),) * len(jobs))
+    return replace(snapshot, label_sets=(), jobs=whole)
 
 
 def _equal(one: object, other: object) -> bool:
