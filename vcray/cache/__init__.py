@@ -11,6 +11,7 @@ On the merge's side
   state, podcolumns, nodecolumns, jobcolumns, labelsets, interning, knowledge     what is kept
   consequences, resolver, resolve, shapes     who is touched by a change, and which shape follows
   sums, freeze, merge                    node sums, frozen tables, snapshots
+  echoes, news       whether a change can help those who wait
   compaction         forgets the names of what is long gone
 For all
   cluster            the facade: events in, snapshots out

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from pydantic import JsonValue
 
-from vcray.errors import did_you_mean
+from vcray.errors import Problem, did_you_mean
 
 
 def known_keys(
@@ -41,6 +41,12 @@ def unlisted(names: Iterable[str], listed: Collection[str], where: str) -> dict[
         for name in names
         if name not in listed
     }
+
+
+def unlisted_weights(keys: Iterable[str], family: str, text: str, of: str, where: str) -> list[Problem]:
+    """What is wrong with keys `FAMILY<resource>`, below `where`, whose resource the list `text` of argument `of` does not name."""
+    wrong = unlisted((key.removeprefix(family) for key in keys), listed_names(text), of)
+    return [Problem("VC0108", f"{where}.{family}{name}", what) for name, what in wrong.items()]
 
 
 def listed_names(text: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from vcray.api.duration import DurationError, parse_duration
+from vcray.api.duration import is_duration
 from vcray.core.combine import COMBINE
 from vcray.core.remote import NO_REMOTE, Remote
 from vcray.errors import ConfigError, Problem, did_you_mean
@@ -54,7 +54,7 @@ class Args(BaseModel):
             if accepted is None:
                 what = f"must be {_SPOKEN.get(kind, 'something')}, got {value!r}; the default is kept"
                 problems.append(Problem("VC0108", f"{where}.{key}", what))
-            elif key in cls.durations and not _is_duration(accepted):
+            elif key in cls.durations and not is_duration(str(accepted)):
                 what = f"must be a duration above 0, such as 30s or 5m, got {value!r}; the default is kept"
                 problems.append(Problem("VC0108", f"{where}.{key}", what))
             else:
@@ -86,13 +86,6 @@ _SPOKEN: dict[type | None, str] = {
 }
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
-
-
-def _is_duration(text: object) -> bool:
-    try:
-        return parse_duration(str(text)) > 0
-    except DurationError:
-        return False
 
 
 def _accept(kind: type | None, value: JsonValue) -> bool | int | float | str | None:

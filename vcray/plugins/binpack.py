@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple, Self
 
 from pydantic import Field, JsonValue
 
-from vcray.config.nested import listed_names, unlisted
+from vcray.config.nested import listed_names, unlisted_weights
 from vcray.core.arrays import BoolLike, FloatLike, ratio, where
 from vcray.core.plugin import Args, Plugin
 from vcray.core.view import Rows, Shape, View
@@ -35,10 +35,11 @@ class BinpackArgs(Args):
     def read(cls, given: Mapping[str, JsonValue], where: str) -> tuple[Self, list[Problem]]:
         """As `Args.read`; the weight of a resource that is not listed is told."""
         args, problems = super().read(given, where)
-        weighed = (key.removeprefix(_FAMILY) for key in args.model_extra or {})
-        wrong = unlisted(weighed, listed_names(args.resources), "binpack.resources")
-        problems += [Problem("VC0108", f"{where}.{_FAMILY}{name}", what) for name, what in wrong.items()]
-        return args, problems
+        weighed = args.model_extra or {}
+        return args, [
+            *problems,
+            *unlisted_weights(weighed, _FAMILY, args.resources, "binpack.resources", where),
+        ]
 
 
 class Binpack(Plugin[BinpackArgs]):

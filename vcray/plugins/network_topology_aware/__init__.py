@@ -15,7 +15,7 @@ from typing import ClassVar, Self
 import numpy as np
 from pydantic import Field, JsonValue, field_validator
 
-from vcray.config.nested import listed_names, unlisted
+from vcray.config.nested import listed_names, unlisted_weights
 from vcray.core.arrays import Int
 from vcray.core.hypernodes import HyperNodes
 from vcray.core.parthooks import CellScore, DomainScores, Purpose
@@ -50,10 +50,11 @@ class NetworkTopologyAwareArgs(Args):
     def read(cls, given: Mapping[str, JsonValue], where: str) -> tuple[Self, list[Problem]]:
         """As `Args.read`; the weight of a resource that is not listed is told."""
         args, problems = super().read(given, where)
-        weighed = (key.removeprefix(_FAMILY) for key in args.model_extra or {})
-        wrong = unlisted(weighed, listed_names(args.resources), "hypernode.binpack.resources")
-        problems += [Problem("VC0108", f"{where}.{_FAMILY}{name}", what) for name, what in wrong.items()]
-        return args, problems
+        weighed = args.model_extra or {}
+        return args, [
+            *problems,
+            *unlisted_weights(weighed, _FAMILY, args.resources, "hypernode.binpack.resources", where),
+        ]
 
     @field_validator("weight", "cpu", "memory")
     @classmethod
