@@ -193,6 +193,17 @@ def test_a_nominated_node_is_tried_first() -> None:
         assert bound(run(world, real())) == {"j-0": name}
 
 
+def test_an_idle_node_comes_before_a_nominated_one_that_is_being_cleared() -> None:
+    leaving = Job("old", [Pod("old-0", cpu=4, status=Status.RELEASING, node="n1")], least=0)
+    claimant = Job("j", [Pod("j-0", cpu=1, nominated="n1")])
+
+    alone = run(snapshot([Node("n1", 4)], [leaving, claimant]), real())
+    beside = run(snapshot([Node("n1", 4), Node("n2", 1)], [leaving, claimant]), real())
+
+    assert alone.pipelined == (("ns/j-0", "n1"),)
+    assert bound(beside) == {"j-0": "n2"}
+
+
 def test_a_cluster_without_nodes_says_so() -> None:
     decisions = run(snapshot([], [Job("j", equal_pods("j", 1, cpu=1)), Job("k", equal_pods("k", 1))]), real())
 

@@ -73,6 +73,7 @@ class Rescan:
         view, priority = self.view, self.view.snapshot.jobs.priority
         kept = {job: [task for task in self.left[job] if self.has_place(task)] for job in self.jobs}
         waiting = {job for job in self.jobs if kept[job]}
+        self.kept, self.waiting = kept, waiting
         first = set(waiting)
         for job in waiting:
             self.left[job].sort(key=lambda task, job=job: task not in kept[job])  # type: ignore[misc]
@@ -92,6 +93,12 @@ class Rescan:
                 waiting.discard(job)
             if job not in self.jobs and left:
                 self.hold(job, kept[job])
+
+    def for_others(self, task: int) -> set[int]:
+        """Nodes kept for other pods of jobs that still wait for them."""
+        nominated, status = self.view.snapshot.tasks.nominated, self.view.status
+        others = [other for job in self.waiting for other in self.kept[job] if other != task]
+        return {int(nominated[other]) for other in others if status[other] == Status.PENDING}
 
     def hold(self, job: int, kept: list[int]) -> None:
         """While some of the nominated nodes are being cleared, pods of the job that still wait are promised them."""
@@ -148,9 +155,10 @@ class Rescan:
                 continue
             placer = Placer(view, chains, session.ledger)
             node = nominated_node(view, task)
-            if (node != MISSING and placer.place_at(job, shape, task, node)) or placer.place(
-                job, shape, [task]
-            ):
+            nominated = node != MISSING and placer.place_nominated(
+                job, shape, task, node, self.for_others(task)
+            )
+            if nominated or placer.place(job, shape, [task]):
                 if chains.job_ready(view, job):
                     break
                 continue

@@ -127,13 +127,8 @@ class Claims:
     def _may_preempt(self, pod: Pod) -> bool:
         if pod.never_preempts:
             return False
-        node = self.s.cluster.nodes.get(pod.object.get("status", {}).get("nominatedNodeName", ""))
-        if node is None:
-            return True
-        mine = pod.spec.get("priority") or 0
-        members = [p for job in self.s.cluster.jobs.values() for p in job.pods if p.node == node.name]
-        leaving = [p for p in members if p.status == "Releasing" and not p.evicted]
-        return all((p.spec.get("priority") or 0) >= mine for p in leaving)
+        node = self.s.nominated(pod)
+        return node is None or not self.s.is_cleared_for(pod, node, before=True)
 
     # ---- one claim ----
 

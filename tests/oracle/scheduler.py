@@ -55,6 +55,7 @@ class Scheduler:
     seed: int
     bound: dict[str, str] = field(default_factory=dict)
     failed_roles: dict[str, set[str]] = field(default_factory=dict)
+    keeping: list[Pod] = field(default_factory=list)
     journal: list[tuple[Pod, str]] = field(default_factory=list)
     """Each step: the pod and the status that it had before."""
     evicted: dict[str, str] = field(default_factory=dict)
@@ -228,6 +229,7 @@ class Scheduler:
         kept = {
             job.id: [pod for pod in tasks[job.id] if self.has_kept(pod)] for js in work.values() for job in js
         }
+        self.keeping = [pod for pods in kept.values() for pod in pods]
         first = {name: [job for job in jobs if kept[job.id]] for name, jobs in work.items()}
         waiting = {name: list(jobs) for name, jobs in first.items() if jobs}
         for name in waiting:
@@ -250,20 +252,26 @@ class Scheduler:
             left = [pod for pod in kept[job.id] if pod.status == "Pending"]
             if job in waiting[name] and not (again and left):
                 waiting[name].remove(job)
+                self.keeping = [pod for pod in self.keeping if pod not in job.pods]
             if not again and left:
                 self.hold(kept[job.id])
 
     def hold(self, kept: list[Pod]) -> None:
         """While some nominated node is being cleared, pods of the job that still wait are promised theirs."""
         nodes = {pod.name: self.cluster.nodes[pod.object["status"]["nominatedNodeName"]] for pod in kept}
-        if any(pod.status == "Releasing" for node in nodes.values() for pod in node.pods):
+        if any(self.is_cleared_for(pod, nodes[pod.name]) for pod in kept):
             for pod in kept:
                 allowed = pod.status == "Pending" and self.allowed_by_object(pod, nodes[pod.name])
                 if allowed and self.has_kept(pod):
                     self.put(pod, nodes[pod.name], "Pipelined")
 
+    def is_cleared_for(self, pod: Pod, node: Node, before: bool = False) -> bool:
+        """Is something on its way out, or was it before this session, of a node that could take the pod by its object?"""
+        leaving = [other for other in node.pods if other.status == "Releasing"]
+        return self.allowed_by_object(pod, node) and any(not (before and other.evicted) for other in leaving)
+
     def has_kept(self, pod: Pod) -> bool:
-        node = self.cluster.nodes.get(pod.object.get("status", {}).get("nominatedNodeName", ""))
+        node = self.nominated(pod)
         return node is not None and filters.fits(pod.request, node.future_idle())
 
     def overused(self, name: str) -> bool:
@@ -337,10 +345,22 @@ class Scheduler:
 
     def candidates(self, pod: Pod, inside: set[str] | None = None) -> list[Node]:
         nodes = [node for name, node in self.cluster.nodes.items() if inside is None or name in inside]
-        nominated = self.cluster.nodes.get(pod.object.get("status", {}).get("nominatedNodeName", ""))
-        if nominated in nodes and nominated is not None and self.possible(pod, nominated):
-            return [nominated]
-        return [node for node in nodes if self.possible(pod, node)]
+        able = [node for node in nodes if self.possible(pod, node)]
+        nominated = self.nominated(pod)
+        if nominated in nodes:
+            idle = [node for node in able if filters.fits(pod.request, node.idle())]
+            spared = [
+                self.nominated(other)
+                for other in self.keeping
+                if other is not pod and other.status == "Pending"
+            ]
+            free = [nominated] if nominated in idle else [node for node in idle if node not in spared]
+            if free:
+                return free
+        return [nominated] if nominated is not None and nominated in able else able
+
+    def nominated(self, pod: Pod) -> Node | None:
+        return self.cluster.nodes.get(pod.object.get("status", {}).get("nominatedNodeName", ""))
 
     def possible(self, pod: Pod, node: Node) -> bool:
         return filters.fits(pod.request, node.future_idle()) and self.passes(pod, node)

@@ -171,3 +171,18 @@ def test_reclaim_waits_too_while_the_nominated_node_is_being_cleared(leaving: bo
     world = snapshot([Node("n1", 6, pods=900)], [victims, claimant], QUEUES)
 
     assert len(evicted(run(world, "reclaim"))) == (0 if leaving else 2)
+
+
+@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+def test_a_nominated_claimant_does_not_wait_for_a_cordoned_node(action: str) -> None:
+    leaving = Pod("gone", cpu=0, status=Status.RELEASING, node="n1")
+    old = Job("old", [leaving], least=0, queue="qb", phase=Phase.RUNNING)
+    victims = running("v", 6, queue="qa" if action == "preempt" else "qb")
+    for pod in victims.pods:
+        pod.node = "n2"
+    claimant = Job("p", [Pod("p", cpu=2, nominated="n1")], priority=100, queue="qa")
+    nodes = [Node("n1", 2, pods=900, cordoned=True), Node("n2", 6, pods=900)]
+
+    world = snapshot(nodes, [old, victims, claimant], QUEUES)
+
+    assert len(evicted(run(world, action))) == 2

@@ -57,6 +57,7 @@ class Allocate(Action):
         kept = Kept(session.view, session.chains, rows, jobs)
         if not kept.waiting:
             return through
+        session.kept = kept
         for holder in kept.first(jobs, ranks=False):
             for unit in {_unit(session, task) for task in kept.tasks[holder]}:
                 worksheet.lead(session.view, unit, set(kept.tasks[holder]))

@@ -54,11 +54,19 @@ class Claimants:
 
 def may_evict(session: Session, task: int) -> bool:
     """Not with preemptionPolicy Never, and not while something is on its way out of the node that is nominated: most likely
-    it makes the room that was claimed, and where a filter still sees it the pod only looks as if it had none."""
+    it makes the room that was claimed, and where a filter still sees it the pod only looks as if it had none.
+
+    A node that has been cordoned or tainted meanwhile is not waited for, as in kube-scheduler."""
+    return not _waits(session, task) and not never_preempts(session, task)
+
+
+def _waits(session: Session, task: int) -> bool:
     view = session.view
-    node = int(view.snapshot.tasks.nominated[task])
-    leaving = node != MISSING and bool(view.snapshot.nodes.releasing[:, node].any())
-    return not leaving and not never_preempts(session, task)
+    table = view.snapshot.tasks
+    node = int(table.nominated[task])
+    if node == MISSING or not view.snapshot.nodes.releasing[:, node].any():
+        return False
+    return session.placer.allows(int(table.job[task]), view.shapes[int(table.shape[task])], node)
 
 
 def never_preempts(session: Session, task: int) -> bool:

@@ -7,7 +7,8 @@ job. Where priority decides who may take from whom, jobs of higher priority in t
 jobs says so, as in kube-scheduler, where a nomination counts against pods of equal and lower priority only.
 
 A gang may not start before the last of its victims is gone: filters see their slots and ports until then. What is kept for its
-other pods is held for it meanwhile.
+other pods is held for it meanwhile, unless the node that is being cleared has been cordoned or tainted: then nobody waits for it.
+Whoever finds another idle node that is kept for nobody takes that.
 """
 
 from __future__ import annotations
@@ -71,17 +72,32 @@ class Kept:
         """Does a job of the queue still wait for what is kept for it?"""
         return bool(self.waiting[queue])
 
+    def for_others(self, task: int) -> set[int]:
+        """Nodes (rows) that are kept for pods other than this one, of jobs that still wait for them."""
+        return {
+            int(self.view.snapshot.tasks.nominated[other])
+            for jobs in self.waiting.values()
+            for job in jobs
+            for other in self.tasks[job]
+            if other != task and self.view.status[other] == Status.PENDING
+        }
+
     def had_turn(self, job: int, through: bool, placer: Placer) -> None:
         """A turn of the job is over; `through`: it was its last of this round, so what is on its way out for it is promised."""
         waiting = self.waiting[int(self.view.snapshot.jobs.queue[job])]
+        table, releasing = self.view.snapshot.tasks, self.view.nodes.releasing
         tasks = [task for task in self.tasks.get(job, ()) if self.view.status[task] == Status.PENDING]
         if through or not tasks:
             waiting.discard(job)
-        table, releasing = self.view.snapshot.tasks, self.view.nodes.releasing
-        nodes = table.nominated[self.tasks.get(job, [])]
-        if not through or not tasks or not releasing[:, nodes].any():
+        if not through or not tasks:
             return
-        for task in tasks:
-            if has_room(self.view, task):
-                shape = self.view.shapes[int(table.shape[task])]
-                placer.hold(job, shape, task, int(table.nominated[task]))
+        places = {
+            task: (self.view.shapes[int(table.shape[task])], int(table.nominated[task]))
+            for task in self.tasks[job]
+        }
+        if any(
+            releasing[:, node].any() and placer.allows(job, shape, node) for shape, node in places.values()
+        ):
+            for task in tasks:
+                if has_room(self.view, task):
+                    placer.hold(job, places[task][0], task, places[task][1])

@@ -107,19 +107,49 @@ class Placer:
 
     def place_at(self, job: int, shape: Shape, task: int, node: int, scope: Scope | None = None) -> bool:
         """Place one task on the node that was promised to it, if it may go there; True when done."""
+        return any(self._place_at(promised, job, shape, task, node, scope) for promised in (False, True))
+
+    def place_nominated(
+        self, job: int, shape: Shape, task: int, node: int, spared: set[int], scope: Scope | None = None
+    ) -> bool:
+        """Place one task that was promised a node: there if it is idle, else on the best idle node outside `spared`, else as a
+        promise there. True when done."""
+        return (
+            self._place_at(False, job, shape, task, node, scope)
+            or self._place_elsewhere(job, shape, task, spared, scope)
+            or self._place_at(True, job, shape, task, node, scope)
+        )
+
+    def _place_at(
+        self, promised: bool, job: int, shape: Shape, task: int, node: int, scope: Scope | None
+    ) -> bool:
         cls = self.class_of(job, shape)
-        if scope is not None and not scope.holds(node):
+        if (promised and not cls.fits) or (scope is not None and not scope.holds(node)):
             return False
         if cls.reserves:
             cls.forgive(self.ledger.reservations.kind(shape, task))
-        for promised in (False, True) if cls.fits else (False,):
-            if cls.key(OneRow(self.view, self.layout, node), promised) == NONE:
-                continue
-            if self._terms_let(cls, node) and self._enter(cls, promised, job, [task], [node]):
-                if scope is not None:
-                    scope.follow(self.view.hypernodes, [node])
-                return True
-        return False
+        if cls.key(OneRow(self.view, self.layout, node), promised) == NONE:
+            return False
+        if not self._terms_let(cls, node) or not self._enter(cls, promised, job, [task], [node]):
+            return False
+        if scope is not None:
+            scope.follow(self.view.hypernodes, [node])
+        return True
+
+    def _place_elsewhere(
+        self, job: int, shape: Shape, task: int, spared: set[int], scope: Scope | None
+    ) -> bool:
+        """Place one task on the best idle node outside `spared`."""
+        cls = self.class_of(job, shape)
+        taken = [node for node in sorted(spared) if cls.group(False).feasible[node]]
+        if not taken:
+            return bool(self._fill(cls, False, job, [task], scope))
+        inside = Scope(self.view.hypernodes.top, None) if scope is None else scope
+        rows = np.arange(len(self.view.snapshot.nodes)) if inside.rows is None else inside.rows
+        narrow = replace(inside, rows=np.setdiff1d(rows, taken))
+        done = self._fill(cls, False, job, [task], narrow)
+        inside.running = narrow.running
+        return bool(done)
 
     def promise(
         self, job: int, shape: Shape, task: int, scope: Scope | None = None, reason: str = ""
@@ -154,8 +184,11 @@ class Placer:
 
     def hold(self, job: int, shape: Shape, task: int, node: int) -> bool:
         """Promise a node to one task for which room was made there, unless its object is against it. True when done."""
-        cls = self.class_of(job, shape)
-        return bool(cls.static[node]) and not self.ledger.pipeline(job, shape, [task], [node])
+        return self.allows(job, shape, node) and not self.ledger.pipeline(job, shape, [task], [node])
+
+    def allows(self, job: int, shape: Shape, node: int) -> bool:
+        """Is nothing of the node's object (cordon, taints, labels) against pods of the shape?"""
+        return bool(self.class_of(job, shape).static[node])
 
     def _terms_let(self, cls: Class, node: int) -> bool:
         """Do the rules that look beyond one node let the pod go there?"""

@@ -14,6 +14,7 @@ from vcray.core.closing import close, event_order
 from vcray.core.decisions import Decisions, Event, LeftOut
 from vcray.core.fence import EVERYTHING, HookFailed, is_built_in, users_of, without, without_users
 from vcray.core.gates import Gates
+from vcray.core.kept import Kept
 from vcray.core.ledger import Ledger
 from vcray.core.meter import Meter, collect
 from vcray.core.openview import open_view
@@ -32,7 +33,7 @@ Watch = Callable[[str, int], None]
 
 @dataclass(slots=True)
 class Session:
-    """What an action works with. `to_come`: the actions after it."""
+    """What an action works with. `to_come`: the actions after it; `kept`: places that allocate keeps for some pods."""
 
     view: View
     policy: Policy
@@ -43,6 +44,11 @@ class Session:
     watch: Watch | None = None
     meter: Meter = field(default_factory=Meter)
     to_come: tuple[str, ...] = ()
+    kept: Kept | None = None
+
+    def spared(self, task: int) -> set[int]:
+        """Nodes (rows) where room is kept for pods other than this one."""
+        return set() if self.kept is None else self.kept.for_others(task)
 
 
 def open_session(

@@ -117,7 +117,9 @@ class Turn:
                 sheet.pop(unit, sheet.run_left(unit))
                 continue
             node = nominated_node(self.view, first)
-            if node != MISSING and placer.place_at(job, shape, first, node, self.scope):
+            if node != MISSING and placer.place_nominated(
+                job, shape, first, node, session.spared(first), self.scope
+            ):
                 placed, run = 1, run[:1]
             else:
                 untouched = ledger.version == version and self.scope is None
