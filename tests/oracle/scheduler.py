@@ -418,7 +418,9 @@ class Scheduler:
             group = [
                 node
                 for node in self.cluster.nodes.values()
-                if self.passes(pod, node) and (pod in kept or node.name not in spared)
+                if self.passes(pod, node)
+                and (pod in kept or node.name not in spared)
+                and self.topology.lets(job, node.name)
             ]
             settled = [node for node in group if not any(other.evicted for other in node.pods)]
             if settled:
@@ -427,6 +429,7 @@ class Scheduler:
                     self.bind([member for member in job.pods if member.status == "Allocated"])
             elif promised is not None or group:
                 self.put(pod, promised or self.best(pod, group), "Pipelined")
+            self.topology.joins(job, pod)
 
     # Placement
 

@@ -125,6 +125,23 @@ class Topology:
             [h for h in found if self.tiers[h] == tier] for tier in sorted({self.tiers[h] for h in found})
         ]
 
+    def lets(self, job: Job, node: str) -> bool:
+        """May a pod that requests nothing be on the node? Not before its mates that request something are somewhere."""
+        if job.topology is None or self.limit(job) is None:
+            return True
+        mates = any(pod.status == "Pending" and not pod.best_effort for pod in job.pods)
+        for whole in (True, False):
+            inside = [h for group in self.gradients(job, TOP, whole) for h in group]
+            waits = self.held[job.id] is None and mates
+            if TOP not in inside and (waits or not any(node in self.nodes[h] for h in inside)):
+                return False
+        return True
+
+    def joins(self, job: Job, pod: Pod) -> None:
+        """A pod that requests nothing was given a node."""
+        if job.topology is not None and pod.node is not None:
+            self.held[job.id] = self.lca(self.held[job.id], self._covering([pod.node]))
+
     def _around(self, held: str, root: str, limit: int) -> str | None:
         if self.tiers[held] > limit:
             return None

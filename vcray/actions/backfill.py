@@ -6,6 +6,8 @@ that mix in best-effort pods complete. One that fits nowhere does not stop the o
 What a pod that was evicted in this round holds (its slot, host ports, neighbourhood) filters take for free, as it will be once the
 pod is gone. Its node is therefore only promised: a later round sees the pod ending, and binds when nothing is in the way.
 
+A pod of a job whose topology is hard goes where its mates allow it to be, as in `allocate`; where these are is settled first.
+
 Room that was made by evictions goes to those whom it was made for first (`core/kept`), also to those that an `allocate` which is
 still to come will place.
 """
@@ -25,7 +27,9 @@ from vcray.core.kept import nominees
 from vcray.core.order import Turns, Worksheet
 from vcray.core.plugin import Args
 from vcray.core.session import Session
+from vcray.core.subjobs import Parts, SubJob
 from vcray.core.tables import MISSING, Phase, Status
+from vcray.core.view import View
 
 
 class BackfillArgs(Args):
@@ -83,14 +87,17 @@ class Backfill(Action):
         mark, promised = ledger.checkpoint(), view.status[task] == Status.PIPELINED
         if promised:
             ledger.withdraw(task)
-        if placer.place(job, shape, [task], _scope(session, nodes.settled)):
+        near = _near(session, task)
+        if placer.place(job, shape, [task], _scope(session, nodes.settled, near)):
             if session.chains.job_ready(view, job):
                 rows = view.tasks_of_job[job]
                 ledger.commit(job, rows[view.status[rows] == Status.ALLOCATED].tolist())
         elif promised:
             ledger.rollback(mark)
-        elif nodes.settled is None or not placer.promise(job, shape, task, _scope(session, nodes.free)):
-            session.record.refused[task] = placer.explain(job, shape)
+        elif nodes.settled is None or not placer.promise(job, shape, task, _scope(session, nodes.free, near)):
+            session.record.refused[task] = placer.explain(job, shape, _scope(session, None, near))
+        if near is not None and ledger.node[task] != MISSING:
+            _joins(view, task, ledger.node[task])
 
 
 class _Nodes(NamedTuple):
@@ -108,5 +115,44 @@ def _without(session: Session, nodes: Set[int]) -> Int | None:
     return rows[~np.isin(rows, sorted(nodes))]
 
 
-def _scope(session: Session, rows: Int | None) -> Scope | None:
+def _scope(session: Session, rows: Int | None, near: Int | None) -> Scope | None:
+    if near is not None:
+        rows = near if rows is None else np.intersect1d(rows, near)
     return None if rows is None else Scope(session.view.hypernodes.top, rows)
+
+
+def _near(session: Session, task: int) -> Int | None:
+    """Rows of the nodes where a topology, of the task's job and of its sub-group, lets it be; None: everywhere.
+
+    None of them as long as mates that request something have yet to find where all of them can be."""
+    view, tree, chains = session.view, session.view.hypernodes, session.chains.parts
+    parts, sub = view.subjobs.of_job.get(int(view.snapshot.tasks.job[task])), view.subjobs.of(task)
+    if parts is None or sub is None or not parts.stays_near:
+        return None
+    rows = np.arange(len(view.snapshot.nodes) if tree.ready else 0)
+    for part in (parts, sub):
+        inside = {row for group in chains.gradients(view, part, tree.top) for row in group}
+        if tree.top not in inside and _mates_come_first(view, part):
+            return rows[:0]
+        if tree.top not in inside:
+            of = [tree.rows(row) for row in sorted(inside)]
+            rows = np.intersect1d(rows, np.concatenate([*of, np.zeros(0, dtype=np.int64)]))
+    return rows
+
+
+def _mates_come_first(view: View, part: Parts | SubJob) -> bool:
+    """Is nobody of a part anywhere, while some that request something wait?"""
+    subjobs = part.subjobs if isinstance(part, Parts) else (part,)
+    return part.allocated == MISSING and any(
+        bool((view.status[sub.tasks[~sub.empty]] == Status.PENDING).any()) for sub in subjobs
+    )
+
+
+def _joins(view: View, task: int, node: int) -> None:
+    """The HyperNode over the mates of a task grows as far as the node that it was given."""
+    tree, sub = view.hypernodes, view.subjobs.of(task)
+    parts = view.subjobs.of_job[int(view.snapshot.tasks.job[task])]
+    here = tree.covering([node])
+    if sub is not None and sub.near:
+        sub.allocated = tree.lca(sub.allocated, here)
+        parts.allocated = tree.lca(parts.allocated, here)
