@@ -8,6 +8,7 @@ import pytest
 from tests.core.random_worlds import preferring_snapshot, random_snapshot
 from vcray.actions.allocate import Allocate
 from vcray.config.scheduler import HELM_CONF, load_scheduler_config
+from vcray.core.arrays import Int
 from vcray.core.place import Placer, nominated_node
 from vcray.core.policy import Policy, build_policy
 from vcray.core.session import Session, open_session
@@ -94,11 +95,12 @@ class Rescan:
             if job not in self.jobs and left:
                 self.hold(job, kept[job])
 
-    def for_others(self, task: int) -> set[int]:
+    def for_others(self, task: int) -> Int:
         """Nodes kept for other pods of jobs that still wait for them."""
         nominated, status = self.view.snapshot.tasks.nominated, self.view.status
         others = [other for job in self.waiting for other in self.kept[job] if other != task]
-        return {int(nominated[other]) for other in others if status[other] == Status.PENDING}
+        nodes = {int(nominated[other]) for other in others if status[other] == Status.PENDING}
+        return np.array(sorted(nodes), dtype=np.int64)
 
     def hold(self, job: int, kept: list[int]) -> None:
         """While some of the nominated nodes are being cleared, pods of the job that still wait are promised them."""
@@ -155,9 +157,7 @@ class Rescan:
                 continue
             placer = Placer(view, chains, session.ledger)
             node = nominated_node(view, task)
-            nominated = node != MISSING and placer.place_nominated(
-                job, shape, task, node, self.for_others(task)
-            )
+            nominated = node != MISSING and placer.place_nominated(job, shape, task, node, self.for_others)
             if nominated or placer.place(job, shape, [task]):
                 if chains.job_ready(view, job):
                     break

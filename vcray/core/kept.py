@@ -54,6 +54,8 @@ class Kept:
                 self.tasks.setdefault(int(table.job[task]), []).append(task)
         for job in self.tasks.keys() & set(jobs):
             self.waiting.setdefault(int(job_table.queue[job]), set()).add(job)
+        open_jobs = sorted(job for waiting in self.waiting.values() for job in waiting)
+        self._open: Int = np.array([t for job in open_jobs for t in self.tasks[job]], dtype=np.int64)
 
     def first(self, jobs: list[int], ranks: bool) -> list[int]:
         """Those of `jobs` that come before the others: with places kept, and, if the valuable may take from the less valuable
@@ -72,15 +74,10 @@ class Kept:
         """Does a job of the queue still wait for what is kept for it?"""
         return bool(self.waiting[queue])
 
-    def for_others(self, task: int) -> set[int]:
+    def for_others(self, task: int) -> Int:
         """Nodes (rows) that are kept for pods other than this one, of jobs that still wait for them."""
-        return {
-            int(self.view.snapshot.tasks.nominated[other])
-            for jobs in self.waiting.values()
-            for job in jobs
-            for other in self.tasks[job]
-            if other != task and self.view.status[other] == Status.PENDING
-        }
+        others = self._open[(self._open != task) & (self.view.status[self._open] == Status.PENDING)]
+        return np.unique(self.view.snapshot.tasks.nominated[others])
 
     def had_turn(self, job: int, through: bool, placer: Placer) -> None:
         """A turn of the job is over; `through`: it was its last of this round, so what is on its way out for it is promised."""
@@ -89,6 +86,7 @@ class Kept:
         tasks = [task for task in self.tasks.get(job, ()) if self.view.status[task] == Status.PENDING]
         if through or not tasks:
             waiting.discard(job)
+            self._open = self._open[table.job[self._open] != job]
         if not through or not tasks:
             return
         places = {

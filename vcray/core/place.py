@@ -6,13 +6,13 @@ place it, ask again. The first pick is always valid, so the same loop is the fas
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from vcray.core.arrays import Float
+from vcray.core.arrays import Float, Int
 from vcray.core.carry import Carry
 from vcray.core.choose import Scope, choose
 from vcray.core.classes import Class
@@ -110,10 +110,16 @@ class Placer:
         return any(self._place_at(promised, job, shape, task, node, scope) for promised in (False, True))
 
     def place_nominated(
-        self, job: int, shape: Shape, task: int, node: int, spared: set[int], scope: Scope | None = None
+        self,
+        job: int,
+        shape: Shape,
+        task: int,
+        node: int,
+        spared: Callable[[int], Int],
+        scope: Scope | None = None,
     ) -> bool:
-        """Place one task that was promised a node: there if it is idle, else on the best idle node outside `spared`, else as a
-        promise there. True when done."""
+        """Place one task that was promised a node: there if it is idle, else on the best idle node outside those that are
+        `spared` for other tasks, else as a promise there. True when done."""
         return (
             self._place_at(False, job, shape, task, node, scope)
             or self._place_elsewhere(job, shape, task, spared, scope)
@@ -137,12 +143,16 @@ class Placer:
         return True
 
     def _place_elsewhere(
-        self, job: int, shape: Shape, task: int, spared: set[int], scope: Scope | None
+        self, job: int, shape: Shape, task: int, spared: Callable[[int], Int], scope: Scope | None
     ) -> bool:
         """Place one task on the best idle node outside `spared`."""
         cls = self.class_of(job, shape)
-        taken = [node for node in sorted(spared) if cls.group(False).feasible[node]]
-        if not taken:
+        feasible = cls.group(False).feasible
+        if not feasible.any():
+            return False
+        taken = spared(task)
+        taken = taken[feasible[taken]]
+        if not len(taken):
             return bool(self._fill(cls, False, job, [task], scope))
         inside = Scope(self.view.hypernodes.top, None) if scope is None else scope
         rows = np.arange(len(self.view.snapshot.nodes)) if inside.rows is None else inside.rows

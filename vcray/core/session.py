@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from vcray.core.arrays import Int
 from vcray.core.carry import Carry
 from vcray.core.charges import charged
 from vcray.core.closing import close, event_order
@@ -46,9 +49,9 @@ class Session:
     to_come: tuple[str, ...] = ()
     kept: Kept | None = None
 
-    def spared(self, task: int) -> set[int]:
+    def spared(self, task: int) -> Int:
         """Nodes (rows) where room is kept for pods other than this one."""
-        return set() if self.kept is None else self.kept.for_others(task)
+        return np.zeros(0, dtype=np.int64) if self.kept is None else self.kept.for_others(task)
 
 
 def open_session(

@@ -118,7 +118,7 @@ class Turn:
                 continue
             node = nominated_node(self.view, first)
             if node != MISSING and placer.place_nominated(
-                job, shape, first, node, session.spared(first), self.scope
+                job, shape, first, node, session.spared, self.scope
             ):
                 placed, run = 1, run[:1]
             else:
