@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
 from tests.core import stubs
 from tests.core.random_worlds import ending_snapshot, preferring_snapshot, random_snapshot
+from tests.core.world import Job, Node, equal_pods, snapshot
+from vcray.actions.allocate import Allocate
 from vcray.config.scheduler import HELM_CONF, load_scheduler_config
+from vcray.core.hooks import Reject
 from vcray.core.place import Placer
+from vcray.core.plugin import Args, Plugin
 from vcray.core.policy import Policy, build_policy, policy_of
-from vcray.core.session import Session, open_session
+from vcray.core.session import Session, decide, open_session
 from vcray.core.tables import Status
+from vcray.core.view import Rows, Shape, View
 from vcray.registry import discover
 
 
@@ -84,3 +91,25 @@ def test_promises_land_where_single_ones_would(policy: Policy) -> None:
             assert seats_taken == one_by_one(open_session(snapshot, chosen)), seed
             promised += sum(status == Status.PIPELINED for _, status, _ in seats_taken)
     assert promised > 300
+
+
+class Unasked(Plugin[Args]):
+    """Fails as soon as it is asked about nodes."""
+
+    def node_filter(self, view: View, rows: Rows, shape: Shape) -> None:
+        raise AssertionError
+
+    def node_score(self, view: View, rows: Rows, shape: Shape) -> None:
+        raise AssertionError
+
+    def why(self, view: View, shape: Shape) -> Iterator[Reject]:
+        raise AssertionError
+
+
+def test_plugins_are_not_asked_about_nodes_when_none_has_room() -> None:
+    nodes = [Node(f"n{row}", cpu=1) for row in range(20)]
+    world = snapshot(nodes, [Job("j", equal_pods("j", 2, cpu=2))])
+    decisions = decide(world, policy_of([Allocate({})], [[(Unasked, {})]]))
+
+    assert not decisions.left_out
+    assert "20 Insufficient cpu." in {each.message for each in decisions.conditions}.pop()

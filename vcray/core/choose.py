@@ -129,7 +129,7 @@ def choose(
 
     apart: (N,) scores of the one task that is placed, where tasks are scored one by one."""
     cls, rows = group.cls, None if scope is None else scope.rows
-    if not len(group.key) or (rows is not None and not len(rows)):
+    if not group.feasible.any() or (rows is not None and not len(rows)):
         return []
     base = base_keys(view, chains, group, rows)
     if apart is not None:

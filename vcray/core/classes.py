@@ -128,25 +128,30 @@ class Class:
     # ---- evaluation ----
 
     def keys(self, rows: ManyRows, promised: bool) -> Int:
-        """(k,) keys of the rows; NONE where the pod cannot go."""
+        """(k,) keys of the rows; NONE where the pod cannot go. Plugins are asked no more once it can go to none."""
         view, shape = self.view, self.shape
         ok = rows.take(self.static)
         if self.fits:
             future = rows.future
             idle = rows.idle
-            roomy = np.ones(len(rows.index), dtype=bool)
             for r, amount in self.fit:
                 ok = ok & (future[r] >= amount)
+                if not ok.any():
+                    return np.full(len(ok), NONE, dtype=np.int64)
+            roomy = np.ones(len(rows.index), dtype=bool)
+            for r, amount in self.fit:
                 roomy &= idle[r] >= amount
             if self.refused[False]:
                 roomy[np.isin(rows.index, sorted(self.refused[False]))] = False
             ok = ok & (~roomy if promised else roomy)
         if self.refused[promised]:
             ok = ok & ~np.isin(rows.index, sorted(self.refused[promised]))
-        for accepts in self.chains.filters:
+        for accepts in self.chains.filters if ok.any() else ():
             mask = accepts(view, rows, shape)
             if mask is not None:
                 ok = ok & mask
+        if not ok.any():
+            return np.full(len(rows.index), NONE, dtype=np.int64)
         return np.where(ok, self.score_keys(rows), NONE)
 
     def score_keys(self, rows: ManyRows) -> Int:

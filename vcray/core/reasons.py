@@ -24,7 +24,7 @@ def explain(view: View, chains: Chains, cls: Class, rows: Int | None = None) -> 
     """`0/<n> nodes are unavailable: <count reason, ...>.` Only of some node rows, where these are given.
 
     A node without room says only `Insufficient <resource>`, the first that is short; others say what their plugins
-    refuse, until a reason that eviction cannot cure."""
+    refuse, until a reason that eviction cannot cure; plugins are not asked when no node is left to ask about."""
     nodes, shape = view.snapshot.nodes, cls.shape
     alive = np.ones(len(nodes), dtype=np.bool_)
     if rows is not None:
@@ -36,13 +36,15 @@ def explain(view: View, chains: Chains, cls: Class, rows: Int | None = None) -> 
     if cls.fits and not shape.spec.hold:
         for row, name in _short_order(cls, view.space.names):
             short = alive & (view.nodes.future[row] < shape.req[row])
-            _count(counts, f"Insufficient {name}", int(short.sum()))
+            _count(counts, f"Insufficient {name}", int(np.count_nonzero(short)))
             alive &= ~short
+            if not alive.any():
+                break
     told = ~alive
-    for why in chains.whys:
+    for why in chains.whys if alive.any() else ():
         for reject in why(view, shape):
             hit = alive & reject.where
-            _count(counts, reject.reason, int(hit.sum()))
+            _count(counts, reject.reason, int(np.count_nonzero(hit)))
             told |= hit
             if not reject.curable:
                 alive &= ~hit
