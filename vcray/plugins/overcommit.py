@@ -77,8 +77,10 @@ class Overcommit(Plugin[OvercommitArgs]):
         pool = self.pool_of_.get(shapes)
         if pool is None:
             where = self._where(view, shapes)
-            pool = self.pools_.setdefault(where.tobytes(), _Pool(self._budget(view, where)))
-            self.pool_of_[shapes] = pool
+            nodes = where.tobytes()
+            if nodes not in self.pools_:
+                self.pools_[nodes] = _Pool(self._budget(view, where))
+            pool = self.pool_of_[shapes] = self.pools_[nodes]
         return pool
 
     def _budget(self, view: View, where: Bool) -> list[float]:
