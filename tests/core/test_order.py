@@ -105,3 +105,12 @@ def test_indexes_count_only_where_all_tasks_of_the_job_have_one() -> None:
     ordered = in_order(session, 3)
 
     assert names(session, ordered.tolist()) == ["t-p-5", "plain", "t-p-1"]
+
+
+def test_what_is_pushed_later_takes_its_place_among_the_first() -> None:
+    heap = KeyedHeap([((5,), 0), ((1,), 1), ((3,), 2)])
+    popped = [heap.pop()]
+    for key, item in (((4,), 3), ((2,), 4), ((6,), 2)):
+        heap.push(key, item)
+
+    assert [*popped, *(heap.pop() for _ in range(5))] == [1, 4, 3, 0, 2, None]

@@ -20,14 +20,16 @@ Key = tuple[object, ...]
 
 
 class KeyedHeap:
-    """A heap whose items may change their key: the latest push of an item counts."""
+    """A heap whose items may change their key: the latest push of an item counts.
 
-    __slots__ = ("_current", "_heap", "popped")
+    The items that it starts with are sorted at once: most are popped, and to pop the last of a list takes no comparisons."""
+
+    __slots__ = ("_current", "_first", "_heap", "popped")
 
     def __init__(self, pairs: Iterable[tuple[Key, int]] = ()) -> None:
-        self._heap: list[tuple[Key, int]] = list(pairs)
-        self._current: dict[int, Key] = {item: key for key, item in self._heap}
-        heapq.heapify(self._heap)
+        self._first: list[tuple[Key, int]] = sorted(pairs, reverse=True)
+        self._heap: list[tuple[Key, int]] = []
+        self._current: dict[int, Key] = {item: key for key, item in self._first}
         self.popped: Key = ()
         """The key under which the last item was popped."""
 
@@ -51,8 +53,9 @@ class KeyedHeap:
 
     def pop(self) -> int | None:
         """Remove and return the item with the smallest key, None when empty."""
-        while self._heap:
-            key, item = heapq.heappop(self._heap)
+        first, heap = self._first, self._heap
+        while first or heap:
+            key, item = heapq.heappop(heap) if not first or (heap and heap[0] < first[-1]) else first.pop()
             if self._current.get(item) is key:
                 del self._current[item]
                 self.popped = key
