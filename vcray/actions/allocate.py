@@ -15,6 +15,7 @@ from pydantic import Field
 from vcray.core.action import Action
 from vcray.core.arrays import Int
 from vcray.core.choose import Scope
+from vcray.core.hopeless import Alike
 from vcray.core.kept import Kept
 from vcray.core.nearturn import NearTurn
 from vcray.core.order import Turns, Worksheet
@@ -41,17 +42,20 @@ class Allocate(Action):
         """Until every queue is dropped: overused, or without jobs that have tasks left."""
         rows, jobs = self._candidates(session)
         worksheet, jobs = self._worksheet(session, rows, jobs)
-        through = self._kept_first(session, worksheet, rows, jobs)
+        alike = Alike(session, worksheet)
+        through = self._kept_first(session, worksheet, alike, rows, jobs)
         turns = _turns(session, [job for job in jobs if job not in through])
         while (queue := turns.pop_queue()) is not None:
             if session.chains.queue_overused(session.view, queue):
                 continue
-            if self._turns_of(session, worksheet, turns, queue):
+            if self._turns_of(session, worksheet, alike, turns, queue):
                 turns.push_queue(queue)
         if session.view.gates is not None:
             session.view.gates.lift(session)
 
-    def _kept_first(self, session: Session, worksheet: Worksheet, rows: Int, jobs: list[int]) -> set[int]:
+    def _kept_first(
+        self, session: Session, worksheet: Worksheet, alike: Alike, rows: Int, jobs: list[int]
+    ) -> set[int]:
         """Turns of jobs that places are kept for; gives those that are through for the round, they or queue-mates."""
         through: set[int] = set()
         kept = Kept(session.view, session.chains, rows, jobs)
@@ -68,7 +72,7 @@ class Allocate(Action):
             job = turns.pop_job(queue)
             if job is None:
                 continue
-            if self._turn(session, worksheet, job, queue):
+            if self._turn(session, worksheet, alike, job, queue):
                 turns.push_job(job)
             else:
                 through.add(job)
@@ -76,14 +80,16 @@ class Allocate(Action):
             turns.push_queue(queue)
         return through
 
-    def _turns_of(self, session: Session, worksheet: Worksheet, turns: Turns, queue: int) -> bool:
+    def _turns_of(
+        self, session: Session, worksheet: Worksheet, alike: Alike, turns: Turns, queue: int
+    ) -> bool:
         """Turns of a queue's jobs until one changed something; False when the queue has no jobs left.
 
         While nothing is placed no queue's key moves, so the same queue would come first again."""
         ledger = session.ledger
         while (job := turns.pop_job(queue)) is not None:
             version = ledger.version
-            comes_again = self._turn(session, worksheet, job, queue)
+            comes_again = self._turn(session, worksheet, alike, job, queue)
             if comes_again:
                 turns.push_job(job)
             if comes_again or ledger.version != version:
@@ -91,13 +97,13 @@ class Allocate(Action):
         return False
 
     @staticmethod
-    def _turn(session: Session, worksheet: Worksheet, job: int, queue: int) -> bool:
+    def _turn(session: Session, worksheet: Worksheet, alike: Alike, job: int, queue: int) -> bool:
         """True when the job has tasks left and may come again."""
         watch, commits = session.watch, len(session.ledger.commits)
         if watch is None:
-            return _job_turn(session, worksheet, job, queue)
+            return _job_turn(session, worksheet, alike, job, queue)
         watch("turn", job)
-        comes_again = _job_turn(session, worksheet, job, queue)
+        comes_again = _job_turn(session, worksheet, alike, job, queue)
         if len(session.ledger.commits) > commits:
             watch("commit", job)
         return comes_again
@@ -145,22 +151,26 @@ def _unit(session: Session, task: int) -> int:
     return int(view.snapshot.tasks.job[task]) if part == MISSING else len(view.snapshot.jobs) + part
 
 
-def _job_turn(session: Session, worksheet: Worksheet, job: int, queue: int) -> bool:
+def _job_turn(session: Session, worksheet: Worksheet, alike: Alike, job: int, queue: int) -> bool:
     parts = session.view.subjobs.of_job.get(job)
     if parts is None:
-        return _flat_turn(session, Turn(session, worksheet, job, queue, unit=job))
+        return not alike.repeats(job) and _flat_turn(
+            session, Turn(session, worksheet, job, queue, unit=job), alike
+        )
     first = len(session.view.snapshot.jobs)
     if not parts.flat:
         return NearTurn(session, worksheet, parts, queue, first).run()
     sub = parts.subjobs[0]
     scope = Scope(session.view.hypernodes.top, None, sub, sub.allocated)
-    return _flat_turn(session, Turn(session, worksheet, job, queue, first + sub.number, sub, scope=scope))
+    return _flat_turn(
+        session, Turn(session, worksheet, job, queue, first + sub.number, sub, scope=scope), alike
+    )
 
 
-def _flat_turn(session: Session, turn: Turn) -> bool:
+def _flat_turn(session: Session, turn: Turn, alike: Alike) -> bool:
     """Place, then commit, keep or undo; True when the job has tasks left and may come again."""
     job = turn.job
-    if turn.known_to_fail():
+    if alike.known_to_fail(turn):
         return False
     mark = session.ledger.checkpoint()
     if turn.place(mark) or session.chains.job_ready(session.view, job):

@@ -1,14 +1,24 @@
-"""What is known of gangs with a topology that found no HyperNode: an equal one fails alike in the same state, without a search."""
+"""What is known of gangs that found no room: an equal one fails alike in the same state, without a search.
+
+Those with a topology go by `signature`, asked of each before its search; those without by `Alike`, made once an action, since
+thousands of them may wait.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from vcray.core.ledger import Undone
+from vcray.core.order import Worksheet
+from vcray.core.place import Refusal
 from vcray.core.session import Session
 from vcray.core.subjobs import Parts
-from vcray.core.tables import Status
+from vcray.core.tables import MISSING, Status
+from vcray.core.turn import Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +71,107 @@ def repeat(session: Session, failure: Failure, tasks: Sequence[int]) -> None:
     """Leave the same behind for an equal gang."""
     session.record.refused.update((tasks[place], text) for place, text in failure.texts)
     session.ledger.undone.update((tasks[place], seat) for place, seat in failure.seats)
+
+
+class Kind(NamedTuple):
+    """All that the turn of a job reads of it whose tasks are all pending, equal and on the worksheet."""
+
+    queue: int
+    shape: int
+    role: int
+    tasks: int
+    least: int
+    minimums: tuple[tuple[int, int], ...]
+
+
+class _Company:
+    """Jobs of one kind. `refusal`: how one of them was refused; `refused`: how many of its tasks behind the seats were."""
+
+    __slots__ = ("kind", "refusal", "refused")
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.refusal: Refusal | None = None
+        self.refused = 0
+
+
+class Alike:
+    """Jobs without parts that are told by their `Kind` alone: of each kind one refusal tells all others.
+
+    Readiness must follow from counts and minimums (`Plugin.by_counts`), else no job is like another. A job is until its first
+    turn in the action; then its tasks may have moved, or have been refused. Kinds are looked for once a job was known to fail."""
+
+    def __init__(self, session: Session, worksheet: Worksheet) -> None:
+        self._session = session
+        self._worksheet = worksheet
+        self._company: dict[int, _Company] = {}
+        self._looked = not session.chains.by_counts
+
+    def repeats(self, job: int) -> bool:
+        """True when one like the job was refused in this very state: then all is left behind that its turn would have left."""
+        company = self._company.get(job)
+        if company is None or company.refusal is None:
+            return False
+        session, kind, refusal = self._session, company.kind, company.refusal
+        if session.placer.refusal(job, session.view.shapes[kind.shape]) is not refusal:
+            return False
+        placed = len(refusal.seats)
+        tasks = self._worksheet.run(job, placed + company.refused)
+        self._worksheet.pop(job, len(tasks))
+        if placed:
+            session.ledger.suppose_undone(tasks, refusal.seats)
+        for task in tasks[placed:]:
+            session.record.refused[task] = refusal.text
+        if kind.role:
+            session.record.failed_roles.setdefault(job, set()).add(kind.role)
+        return True
+
+    def known_to_fail(self, turn: Turn) -> bool:
+        """The turn's own answer, kept for those that are like its job."""
+        company = self._company.pop(turn.job, None)
+        if not turn.known_to_fail():
+            return False
+        if company is not None:
+            kind = company.kind
+            refusal = self._session.placer.refusal(turn.job, self._session.view.shapes[kind.shape])
+            refused = kind.tasks - self._worksheet.left(turn.job) - len(refusal.seats if refusal else ())
+            if refused == 1 or not kind.role:  # else the last ones were not tried, and say so by name
+                company.refusal, company.refused = refusal, refused
+        elif not self._looked:
+            self._look()
+        return True
+
+    def _look(self) -> None:
+        self._looked = True
+        companies: dict[Kind, _Company] = {}
+        for job, kind in _kinds(self._session, self._worksheet):
+            if kind not in companies:
+                companies[kind] = _Company(kind)
+            self._company[job] = companies[kind]
+
+
+def _kinds(session: Session, worksheet: Worksheet) -> Iterator[tuple[int, Kind]]:
+    """Jobs that are told by their kind. One that had a turn, or of which a task was refused earlier in the session, is not."""
+    view, record = session.view, session.record
+    table, count = view.snapshot, view.jobs.count
+    jobs = len(table.jobs)
+    first, end = np.array(worksheet.next[:jobs]), np.array(worksheet.end[:jobs])
+    fresh = first < end  # false for jobs with parts: these are units of their own, behind the jobs
+    fresh[table.tasks.job[list(record.refused)]] = False
+    rows = np.flatnonzero(fresh)
+    first, end = first[rows], end[rows]
+    task, left = worksheet.tasks_array[first], end - first
+    same = np.array(worksheet.run_end, dtype=np.int64)[first] == end
+    same &= (left == count[Status.PENDING, rows]) & (left == count[:, rows].sum(axis=0))
+    same &= table.tasks.nominated[task] == MISSING
+    rows, task, left = rows[same], task[same], left[same]
+    columns = (
+        table.jobs.queue[rows],
+        table.tasks.shape[task],
+        table.tasks.role[task],
+        left,
+        table.jobs.min_available[rows],
+    )
+    minimums = map(table.jobs.role_minimum.__getitem__, rows.tolist())
+    kinds = map(Kind, *(column.tolist() for column in columns), minimums)
+    return zip(rows.tolist(), kinds, strict=True)

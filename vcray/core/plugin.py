@@ -125,6 +125,9 @@ class Plugin(Generic[A]):
     """Its `preemptable` gives what less valuable jobs hold to more valuable ones, by priority."""
     particular: ClassVar[bool] = False
     """What it reserves depends on the very pod (its claims), not only on shape, annotations and labels of pods."""
+    by_counts: ClassVar[bool] = False
+    """Its `gang_need`, `job_ready` and `job_pipelined` read of a job without parts only how many tasks of which status and role it
+    has, and its minimums: jobs with equal ones are answered alike. Not inherited."""
     calls_out: ClassVar[bool] = False
     """Its answers come from a program outside, by way of `remote`."""
     remote: Remote = NO_REMOTE
@@ -143,6 +146,7 @@ class Plugin(Generic[A]):
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         cls.name = cls.__module__.rpartition(".")[2].replace("_", "-")
+        cls.by_counts = vars(cls).get("by_counts", False)
         for attribute, value in vars(cls).items():
             if (
                 attribute.startswith("_")

@@ -229,6 +229,7 @@ class Chains:
         self.shares = [p.job_shares for p in self._all(SharesOfJobs)]
         self.verdicts = Verdicts(self.plugins)
         self._pipelined = self._tiers(JobPipelined, "enableJobPipelined")
+        self.by_counts = self._by_counts()
         self._enqueueable = self._tiers(JobEnqueueable, "enableJobEnqueued")
         self._starving = self._tiers(JobStarving, "enableJobStarving")
         self.parts = PartChains(self.plugins)
@@ -268,6 +269,12 @@ class Chains:
             if offers(type(plugin), hook) and (not flag or config.enabled(flag)):
                 found.append(cast(P, plugin))
         return found
+
+    def _by_counts(self) -> bool:
+        """Do all that say when a job is ready go by counts and minimums alone?"""
+        asked = [*self._all(GangNeed, "enableJobReady"), *self._all(JobReady, "enableJobReady")]
+        asked += [plugin for tier in self._pipelined for plugin in tier]
+        return all(cast("Plugin[Args]", plugin).by_counts for plugin in asked)
 
     def _tiers(self, hook: type[P], flag: str) -> list[list[P]]:
         chosen = [

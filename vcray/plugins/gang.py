@@ -31,6 +31,8 @@ _BEST_EFFORT = -1
 class Gang(Plugin[Args]):
     """All-or-nothing start, orders of unready jobs first, and the conditions Scheduled and Unschedulable."""
 
+    by_counts = True
+
     def job_valid(self, view: View, job: int) -> str | None:
         """Too few pods of a role, or too few in all; pods that are ending or failed do not count."""
         jobs = view.snapshot.jobs
