@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tests.core.random_worlds import preferring_snapshot, random_snapshot
+from tests.core.world import Job, Node, equal_pods, snapshot
 from vcray.config.scheduler import HELM_CONF, load_scheduler_config
 from vcray.core.policy import Chains, build_policy
 from vcray.core.session import Carry, decide
@@ -29,8 +30,8 @@ def test_decisions_are_those_without_a_carry() -> None:
         carry = Carry()
         for make in (random_snapshot, preferring_snapshot):
             world = make(seed)
-            for snapshot in (world, replace(world, generation=2), cordoned(world), world):
-                assert decide(snapshot, POLICY, carry) == decide(snapshot, POLICY), (make.__name__, seed)
+            for each in (world, replace(world, generation=2), cordoned(world), world):
+                assert decide(each, POLICY, carry) == decide(each, POLICY), (make.__name__, seed)
 
 
 def test_masks_are_asked_once_while_nodes_stay(monkeypatch) -> None:  # type: ignore[no-untyped-def]
@@ -44,10 +45,30 @@ def test_masks_are_asked_once_while_nodes_stay(monkeypatch) -> None:  # type: ig
     monkeypatch.setattr(Chains, "static", static)
     world, carry = preferring_snapshot(1), Carry()
     counts = []
-    for snapshot in (world, replace(world, generation=2), cordoned(world)):
+    for each in (world, replace(world, generation=2), cordoned(world)):
         asked.clear()
-        decide(snapshot, POLICY, carry)
+        decide(each, POLICY, carry)
         counts.append(len(asked))
 
     assert counts[0] > 0
     assert counts[1:] == [0, counts[0]]
+
+
+def stuck(names: str) -> Snapshot:
+    """A gang that cannot fit, and one of which one pod is refused for itself."""
+    jobs = [Job(name, equal_pods(name, 3, cpu=cpu)) for name, cpu in zip(names, (8, 2), strict=True)]
+    return snapshot([Node("n1", 4)], jobs)
+
+
+def test_what_waits_for_the_same_reason_is_said_by_the_same_object() -> None:
+    world, carry = stuck("ab"), Carry()
+    first, again = (decide(replace(world, generation=number), POLICY, carry) for number in (1, 2))
+
+    assert again.waiting == first.waiting
+    assert all(one is other for one, other in zip(first.waiting, again.waiting, strict=True))
+
+
+def test_pods_that_came_in_the_rows_of_others_are_named() -> None:
+    carry = Carry()
+    for names in ("ab", "cd", "ab"):
+        assert decide(stuck(names), POLICY, carry).waiting == decide(stuck(names), POLICY).waiting

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vcray.core.carry import Carry
 from vcray.core.decisions import (
     Bind,
     Commit,
@@ -33,13 +34,15 @@ from vcray.core.tables import (
 from vcray.core.view import View
 
 
-def close(view: View, chains: Chains, ledger: Ledger, record: Record) -> Decisions:
+def close(
+    view: View, chains: Chains, ledger: Ledger, record: Record, carry: Carry | None = None
+) -> Decisions:
     """Ask the plugins for their last words and draw up the decisions."""
     collector = Collector(view, ledger, record)
     say_missing_queues(view, collector)
     chains.close(view, collector)
     groups, group_events = close_groups(view, collector)
-    waiting = _waiting(view, ledger, collector)
+    waiting = _waiting(view, ledger, collector, Carry() if carry is None else carry)
     return Decisions(
         generation=view.snapshot.generation,
         commits=_commits(view, ledger),
@@ -63,7 +66,7 @@ def event_order(event: Event) -> tuple[str, str, str, str, str]:
 # ---- pods ----
 
 
-def _waiting(view: View, ledger: Ledger, collector: Collector) -> tuple[Waiting, ...]:
+def _waiting(view: View, ledger: Ledger, collector: Collector, carry: Carry) -> tuple[Waiting, ...]:
     """PodScheduled=False of all that wait, by the last transaction of each, else by its present status; by job and reason.
 
     Repeated every round: who writes them leaves out what the pod says already, event included."""
@@ -75,29 +78,32 @@ def _waiting(view: View, ledger: Ledger, collector: Collector) -> tuple[Waiting,
     special[tried] = waits[tried]
     groups: dict[tuple[int, str, str, str], list[int]] = {}
     nominations = ledger.nominations()
-    for task in np.flatnonzero(special).tolist():
+    chosen = np.flatnonzero(special)
+    columns = (chosen, tasks.job[chosen], view.status[chosen])
+    for task, job, status in zip(*(column.tolist() for column in columns), strict=True):
         nominated = view.snapshot.nodes.names[nominations[task]] if task in nominations else ""
-        groups.setdefault((*_words(view, ledger, collector, task), nominated), []).append(task)
+        last = ledger.undone.get(task) or (status, ledger.node[task])
+        key = (job, *_words(view, collector, task, job, last), nominated)
+        groups.setdefault(key, []).append(task)
     rest = np.flatnonzero(waits & ~special)
     for job, members in by_owner(tasks.job[rest], rest):
         groups.setdefault((job, UNSCHEDULABLE, collector.fit_error(job), ""), []).extend(members)
-    names, uids = tasks.names, tasks.uids
-    found = [
-        Waiting(jobs.names[job], tuple(sorted([(names[row], uids[row]) for row in rows])), *words)
-        for (job, *words), rows in groups.items()
-    ]
+    names = jobs.names
+    keys = (
+        (names[job], tuple(rows), reason, message, node)
+        for (job, reason, message, node), rows in groups.items()
+    )
+    found = carry.waiting(tasks, keys)
     return tuple(sorted(found, key=lambda group: (group.job, group.pods)))
 
 
-def _words(view: View, ledger: Ledger, collector: Collector, task: int) -> tuple[int, str, str]:
-    """Job, reason and message of a task that was tried in this session."""
-    tasks = view.snapshot.tasks
-    job, last = int(tasks.job[task]), ledger.undone.get(task)
-    status, node = (int(view.status[task]), ledger.node[task]) if last is None else last
+def _words(view: View, collector: Collector, task: int, job: int, last: tuple[int, int]) -> tuple[str, str]:
+    """Reason and message of a task that was tried in this session; `last`: the status and node that are told of it."""
+    status, node = last
     if status == Status.PENDING:
-        return job, UNSCHEDULABLE, collector.record.refused.get(task) or collector.fit_error(job)
+        return UNSCHEDULABLE, collector.record.refused.get(task) or collector.fit_error(job)
     reason = SCHEDULABLE if status == Status.ALLOCATED else UNSCHEDULABLE
-    return job, reason, _promise(tasks.names[task], view.snapshot.nodes.names[node], reason)
+    return reason, _promise(view.snapshot.tasks.names[task], view.snapshot.nodes.names[node], reason)
 
 
 def _promise(pod: str, node: str, reason: str) -> str:

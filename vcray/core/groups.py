@@ -6,7 +6,7 @@ Rules are Volcano's job updater's, with one departure: a group is Completed only
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import numpy as np
@@ -16,11 +16,14 @@ from vcray.core.decisions import Event, GroupUpdate
 from vcray.core.ledger import Ledger
 from vcray.core.reasons import group_sentence, origin_sentence
 from vcray.core.record import Record
-from vcray.core.tables import MISSING, READY_STATUS, Condition, GroupStatus, Phase, Status
+from vcray.core.tables import MISSING, READY_STATUS, STATUSES, Condition, GroupStatus, Phase, Status
 from vcray.core.view import View
 
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULABLE = "Schedulable"
+
+_COUNTED = 4 * (STATUSES + 2)
+"""Bytes of what is counted of a job: tasks by status, best-effort ones that wait, the minimum."""
 
 
 class Collector:
@@ -30,11 +33,13 @@ class Collector:
         self.view = view
         self.ledger = ledger
         self.record = record
-        self.conditions: dict[int, dict[str, Condition]] = {}
+        self.conditions: dict[int, dict[str, tuple[str, str]]] = {}
+        """Job -> type -> reason and message."""
         self._since = datetime.fromtimestamp(int(view.snapshot.now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._sentences: dict[int, str] = {}
         self._heads: dict[tuple[object, ...], str] = {}
-        self._undone: Counter[int] | None = None
+        self._undone: list[int] | None = None
+        self._counted: bytes | None = None
         self._origins: dict[int, tuple[str, str]] | None = None
 
     def ready(self, job: int) -> bool:
@@ -52,11 +57,15 @@ class Collector:
 
     def _counts(self, job: int) -> str:
         """The part of the sentence that counts; equal counts, as of gangs of one kind, give one text."""
-        count = self.view.jobs.count[:, job].tolist()
-        least, undone = int(self.view.snapshot.jobs.min_available[job]), self.undone(job)
-        key = (*count, int(self.view.jobs.pending_best_effort[job]), least, undone)
+        jobs, snapshot = self.view.jobs, self.view.snapshot
+        if self._counted is None:
+            told = np.vstack((jobs.count, jobs.pending_best_effort, snapshot.jobs.min_available))
+            self._counted = told.T.astype(np.int32).tobytes()
+        undone = self.undone(job)
+        key = (self._counted[job * _COUNTED : (job + 1) * _COUNTED], undone)
         text = self._heads.get(key)
         if text is None:
+            count, least = jobs.count[:, job].tolist(), int(snapshot.jobs.min_available[job])
             pending = {SCHEDULABLE: undone, UNSCHEDULABLE: count[Status.PENDING] - undone}
             statuses = {status: count[status] for status in Status}
             text = self._heads[key] = group_sentence(self.ready(job), statuses, least, pending)
@@ -65,12 +74,12 @@ class Collector:
     def undone(self, job: int) -> int:
         """Pending tasks whose last placement was an allocation that was rolled back."""
         if self._undone is None:
-            view, of_job = self.view, self.view.snapshot.tasks.job
-            self._undone = Counter(
-                int(of_job[task])
-                for task, last in self.ledger.undone.items()
-                if last.status is Status.ALLOCATED and view.status[task] == Status.PENDING
-            )
+            view, undone = self.view, self.ledger.undone
+            rows = np.array([t for t, last in undone.items() if last.status is Status.ALLOCATED], np.int64)
+            rows = rows[view.status[rows] == Status.PENDING]
+            self._undone = np.bincount(
+                view.snapshot.tasks.job[rows], minlength=len(view.snapshot.jobs)
+            ).tolist()
         return self._undone[job]
 
     def _origin(self) -> dict[int, tuple[str, str]]:
@@ -78,8 +87,7 @@ class Collector:
         if self._origins is None:
             tasks, refused = self.view.snapshot.tasks, self.record.refused
             first: dict[int, int] = {}
-            for task in refused:
-                job = int(tasks.job[task])
+            for task, job in zip(refused, tasks.job[list(refused)].tolist(), strict=True):
                 known = first.get(job)
                 if known is None or tasks.names[task] < tasks.names[known]:
                     first[job] = task
@@ -90,8 +98,18 @@ class Collector:
 
     def condition(self, job: int, type: str, reason: str, message: str) -> None:
         """Set a PodGroup condition with status True in place of the one of that type."""
-        made = Condition(type, "True", reason, message, self.view.session, self._since)
-        self.conditions.setdefault(job, {})[type] = made
+        self.conditions.setdefault(job, {})[type] = (reason, message)
+
+    def merged(self, job: int) -> tuple[Condition, ...]:
+        """Old and new conditions of a group by type, each in its place; a new type at the end."""
+        old = self.view.snapshot.jobs.status[job].conditions
+        new = {
+            type: Condition(type, "True", reason, message, self.view.session, self._since)
+            for type, (reason, message) in self.conditions.get(job, {}).items()
+        }
+        known = {condition.type for condition in old}
+        added = tuple(new[type] for type in sorted(new) if type not in known)
+        return tuple(new.get(condition.type, condition) for condition in old) + added
 
 
 def say_missing_queues(view: View, collector: Collector) -> None:
@@ -123,7 +141,7 @@ def close_groups(view: View, collector: Collector) -> tuple[tuple[GroupUpdate, .
             running=int(count[Status.RUNNING, job]),
             succeeded=int(count[Status.SUCCEEDED, job]),
             failed=int(count[Status.FAILED, job]),
-            conditions=_merged(jobs.status[job].conditions, collector.conditions.get(job, {})),
+            conditions=collector.merged(job),
         )
         updates.append(GroupUpdate(jobs.names[job], jobs.uids[job], jobs.resource_version[job], status))
     return tuple(updates), _events(view, collector, phase, changed)
@@ -157,23 +175,12 @@ def _releasing_on_nodes(view: View) -> Int:
     return np.bincount(tasks.job[on_node], minlength=len(view.snapshot.jobs))
 
 
-def _merged(old: tuple[Condition, ...], new: dict[str, Condition]) -> tuple[Condition, ...]:
-    """Conditions by type, each in its place; a new type at the end."""
-    known = {condition.type for condition in old}
-    added = tuple(new[type] for type in sorted(new) if type not in known)
-    return tuple(new.get(condition.type, condition) for condition in old) + added
-
-
-def _says_more(new: dict[str, Condition], old: tuple[Condition, ...]) -> bool:
+def _says_more(new: Mapping[str, tuple[str, str]], old: tuple[Condition, ...]) -> bool:
     """Does any new condition differ from the old one of its type? Times and transitionIDs do not make a difference."""
-    for type, made in new.items():
+    for type, (reason, message) in new.items():
         for known in old:
             if known.type == type:
-                if (
-                    known.status != made.status
-                    or known.reason != made.reason
-                    or known.message != made.message
-                ):
+                if known.status != "True" or known.reason != reason or known.message != message:
                     return True
                 break
         else:

@@ -325,7 +325,11 @@ class Chains:
 
     def job_valid(self, view: View, job: int) -> str | None:
         """The first sentence against the job."""
-        return next((said for hook in self.valids if (said := hook(view, job)) is not None), None)
+        for hook in self.valids:
+            said = hook(view, job)
+            if said is not None:
+                return said
+        return None
 
     def job_pipelined(self, view: View, job: int) -> bool:
         """A rejection met first ends it; a tier with a permit decides; nobody: yes."""

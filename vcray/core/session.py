@@ -149,7 +149,7 @@ def run(session: Session) -> Decisions:
                 raise
             raise HookFailed(action.name, "run", f"{type(error).__name__}: {error}") from error
         meter.acted.append((action.name, meter.clock() - started))
-    decisions = close(session.view, session.chains, session.ledger, session.record)
+    decisions = close(session.view, session.chains, session.ledger, session.record, session.placer.carry)
     if meter.collects:
         collect(meter, session.view, session.chains, session.ledger)
     return decisions

@@ -36,7 +36,7 @@ class Gang(Plugin[Args]):
     def job_valid(self, view: View, job: int) -> str | None:
         """Too few pods of a role, or too few in all; pods that are ending or failed do not count."""
         jobs = view.snapshot.jobs
-        if _roles_short(view, job, _VALID, best_effort=False):
+        if jobs.role_minimum[job] and _roles_short(view, job, _VALID, best_effort=False):
             return "Not enough valid pods of each task for gang-scheduling"
         if _groups_short(view, job, None):
             return "Not enough sub-groups of pods for gang-scheduling"
@@ -144,8 +144,9 @@ class Gang(Plugin[Args]):
         for job in np.flatnonzero(told & ready).tolist():
             closing.condition(job, "Scheduled", "tasks in gang are ready to be scheduled", "")
         short, totals = (least - _holding(view)).tolist(), total.tolist()
+        waiting = (view.jobs.count[Status.PENDING] + view.jobs.count[Status.PIPELINED]).tolist()
         for job in np.flatnonzero(told & ~ready).tolist():
-            if not _only_ending(view, job):
+            if waiting[job] or not _only_ending(view, job):
                 closing.condition(
                     job,
                     "Unschedulable",
@@ -168,7 +169,7 @@ def _leaving(view: View) -> Int | None:
 def _tasks(view: View, job: int, statuses: tuple[Status, ...]) -> int:
     """Tasks of the job in any of the statuses."""
     count: list[int] = view.jobs.count[:, job].tolist()
-    return sum([count[status] for status in statuses])
+    return sum(map(count.__getitem__, statuses))
 
 
 def _ready(view: View, job: int) -> int:
@@ -222,9 +223,7 @@ def _groups_short(view: View, job: int, promised: bool | None) -> bool:
 
 
 def _only_ending(view: View, job: int) -> bool:
-    """The gang is short only because some of its running pods are ending: nothing is said of it meanwhile."""
-    if _tasks(view, job, (Status.PENDING, Status.PIPELINED)):
-        return False
+    """The gang, of which no task waits, is short only because some of its running pods are ending: nothing is said of it meanwhile."""
     rows = view.tasks_of_job[job]
     ending = (view.status[rows] == Status.RELEASING) & (view.snapshot.tasks.node[rows] != MISSING)
     releasing = int(ending.sum())
