@@ -128,7 +128,8 @@ class Class:
     # ---- evaluation ----
 
     def keys(self, rows: ManyRows, promised: bool) -> Int:
-        """(k,) keys of the rows; NONE where the pod cannot go. Plugins are asked no more once it can go to none."""
+        """(k,) keys of the rows; NONE where the pod cannot go. Filters are asked where it fits any, scores
+        where it can go to any."""
         view, shape = self.view, self.shape
         ok = rows.take(self.static)
         if self.fits:
@@ -136,9 +137,9 @@ class Class:
             idle = rows.idle
             for r, amount in self.fit:
                 ok = ok & (future[r] >= amount)
-                if not ok.any():
-                    return np.full(len(ok), NONE, dtype=np.int64)
-            roomy = np.ones(len(rows.index), dtype=bool)
+            if not ok.any():
+                return np.full(len(ok), NONE, dtype=np.int64)
+            roomy = np.ones(len(ok), dtype=bool)
             for r, amount in self.fit:
                 roomy &= idle[r] >= amount
             if self.refused[False]:
@@ -146,7 +147,7 @@ class Class:
             ok = ok & (~roomy if promised else roomy)
         if self.refused[promised]:
             ok = ok & ~np.isin(rows.index, sorted(self.refused[promised]))
-        for accepts in self.chains.filters if ok.any() else ():
+        for accepts in self.chains.filters:
             mask = accepts(view, rows, shape)
             if mask is not None:
                 ok = ok & mask

@@ -87,7 +87,8 @@ def _waiting(view: View, ledger: Ledger, collector: Collector, carry: Carry) -> 
         groups.setdefault(key, []).append(task)
     rest = np.flatnonzero(waits & ~special)
     for job, members in by_owner(tasks.job[rest], rest):
-        groups.setdefault((job, UNSCHEDULABLE, collector.fit_error(job), ""), []).extend(members)
+        key = (job, UNSCHEDULABLE, collector.fit_error(job), "")
+        groups[key] = groups.get(key, []) + members
     names = jobs.names
     keys = (
         (names[job], tuple(rows), reason, message, node)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from operator import attrgetter
 
 import numpy as np
 
@@ -107,9 +108,8 @@ class Collector:
             type: Condition(type, "True", reason, message, self.view.session, self._since)
             for type, (reason, message) in self.conditions.get(job, {}).items()
         }
-        known = {condition.type for condition in old}
-        added = tuple(new[type] for type in sorted(new) if type not in known)
-        return tuple(new.get(condition.type, condition) for condition in old) + added
+        added = map(new.__getitem__, sorted(new.keys() - map(attrgetter("type"), old)))
+        return (*[new.get(condition.type, condition) for condition in old], *added)
 
 
 def say_missing_queues(view: View, collector: Collector) -> None:

@@ -60,9 +60,10 @@ def by_owner(owners: Int32 | Int, rows: Int) -> Iterator[tuple[int, list[int]]]:
     """(owner, its rows) for each owner of any of the rows, rising; one owner a row."""
     order = np.argsort(owners, kind="stable")
     sorted_owners, sorted_rows = owners[order], rows[order].tolist()
-    starts = np.flatnonzero(np.diff(sorted_owners, prepend=-1)).tolist()
-    for start, end in pairwise([*starts, len(sorted_rows)]):
-        yield int(sorted_owners[start]), sorted_rows[start:end]
+    starts = np.flatnonzero(np.diff(sorted_owners, prepend=-1))
+    ends = pairwise([*starts.tolist(), len(sorted_rows)])
+    for owner, (start, end) in zip(sorted_owners[starts].tolist(), ends, strict=True):
+        yield owner, sorted_rows[start:end]
 
 
 @dataclass(frozen=True, slots=True)
