@@ -229,7 +229,6 @@ class Chains:
         self.shares = [p.job_shares for p in self._all(SharesOfJobs)]
         self.verdicts = Verdicts(self.plugins)
         self._pipelined = self._tiers(JobPipelined, "enableJobPipelined")
-        self.by_counts = self._by_counts()
         self._enqueueable = self._tiers(JobEnqueueable, "enableJobEnqueued")
         self._starving = self._tiers(JobStarving, "enableJobStarving")
         self.parts = PartChains(self.plugins)
@@ -270,7 +269,8 @@ class Chains:
                 found.append(cast(P, plugin))
         return found
 
-    def _by_counts(self) -> bool:
+    @property
+    def by_counts(self) -> bool:
         """Do all that say when a job is ready go by counts and minimums alone?"""
         asked = [*self._all(GangNeed, "enableJobReady"), *self._all(JobReady, "enableJobReady")]
         asked += [plugin for tier in self._pipelined for plugin in tier]
