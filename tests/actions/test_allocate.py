@@ -235,7 +235,7 @@ def test_what_is_known_of_a_failed_gang_changes_nothing_for_the_next(
     monkeypatch.setattr(Turn, "place", lambda turn, mark: tried.append(turn.job) or original(turn, mark))
     quick = run(world, with_stubs())
     quick_tries = len(tried)
-    monkeypatch.setattr(Turn, "known_to_fail", lambda turn: False)
+    monkeypatch.setattr(Turn, "known_to_fail", lambda turn: None)
 
     assert run(world, with_stubs()) == quick
     assert quick_tries < len(tried) - quick_tries or len(roles) > 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -11,10 +12,12 @@ from tests.core.world import Job, Node, Pod, Queue, equal_pods, snapshot
 from vcray.actions.allocate import Allocate
 from vcray.config.scheduler import HELM_CONF, load_scheduler_config
 from vcray.core.hopeless import Alike
+from vcray.core.place import Placer
 from vcray.core.policy import Policy, build_policy, policy_of
 from vcray.core.session import decide
 from vcray.core.snapshot import Snapshot
-from vcray.core.tables import Phase, Status
+from vcray.core.space import CPU
+from vcray.core.tables import MISSING, Phase, Status
 from vcray.core.turn import Turn
 from vcray.core.view import View
 from vcray.plugins.gang import Gang
@@ -73,23 +76,37 @@ def crowded(number: int) -> Snapshot:
                 roles={kind["role"]: kind["minimum"]} if kind["role"] and kind["minimum"] else {},
             )
         )
-    return snapshot(nodes, jobs, queues=[Queue("default"), Queue("other")])
+    world = snapshot(nodes, jobs, queues=[Queue("default"), Queue("other")])
+    capability, named = world.queues.capability.copy(), world.queues.capability_named.copy()
+    for queue in range(2):
+        if rng.random() < 0.4:
+            capability[CPU, queue], named[CPU, queue] = 1000 * rng.choice([2, 3, 5]), True
+    return replace(world, queues=replace(world.queues, capability=capability, capability_named=named))
 
 
 def test_decisions_are_those_of_gangs_that_are_all_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     worlds = [crowded(number) for number in range(120)]
-    original, repeated = Alike.repeats, []
+    original, repeated, remember, held = Alike.repeats, [], Placer.remember, []
     monkeypatch.setattr(
         Alike, "repeats", lambda alike, job: original(alike, job) and not repeated.append(job)
+    )
+    monkeypatch.setattr(
+        Placer,
+        "remember",
+        lambda placer, job, shape, refusal: (
+            held.append(refusal.queue != MISSING),
+            remember(placer, job, shape, refusal),
+        )[1],
     )
     quick = [decide(world, REAL) for world in worlds]
     monkeypatch.setattr(Alike, "repeats", lambda alike, job: False)
     slow = [decide(world, REAL) for world in worlds]
-    monkeypatch.setattr(Turn, "known_to_fail", lambda turn: False)
+    monkeypatch.setattr(Turn, "known_to_fail", lambda turn: None)
     slowest = [decide(world, REAL) for world in worlds]
 
     assert quick == slow == slowest
     assert len(repeated) > 100
+    assert sum(held) > 20
 
 
 def waiting_gangs() -> Snapshot:

@@ -113,9 +113,13 @@ class Alike:
         if company is None or company.refusal is None:
             return False
         session, kind, refusal = self._session, company.kind, company.refusal
-        if session.placer.refusal(job, session.view.shapes[kind.shape]) is not refusal:
+        if session.placer.refusal(job, session.view.shapes[kind.shape], refusal.queue) is not refusal:
             return False
         placed = len(refusal.seats)
+        if refusal.queue != MISSING:
+            session.ledger.suppose_undone(self._worksheet.run(job, placed), refusal.seats)
+            self._worksheet.pop(job, kind.tasks)
+            return True
         tasks = self._worksheet.run(job, placed + company.refused)
         self._worksheet.pop(job, len(tasks))
         if placed:
@@ -129,13 +133,15 @@ class Alike:
     def known_to_fail(self, turn: Turn) -> bool:
         """The turn's own answer, kept for those that are like its job."""
         company = self._company.pop(turn.job, None)
-        if not turn.known_to_fail():
+        refusal = turn.known_to_fail()
+        if refusal is None:
             return False
         if company is not None:
             kind = company.kind
-            refusal = self._session.placer.refusal(turn.job, self._session.view.shapes[kind.shape])
-            refused = kind.tasks - self._worksheet.left(turn.job) - len(refusal.seats if refusal else ())
-            if refused == 1 or not kind.role:  # else the last ones were not tried, and say so by name
+            refused = kind.tasks - self._worksheet.left(turn.job) - len(refusal.seats)
+            if (
+                refusal.queue != MISSING or refused == 1 or not kind.role
+            ):  # else the last ones were not tried, and say so by name
                 company.refusal, company.refused = refusal, refused
         elif not self._looked:
             self._look()

@@ -32,13 +32,15 @@ if TYPE_CHECKING:
 
 
 class Refusal(NamedTuple):
-    """A class did not find room for all its pods: the seats that it got, in order, and why there was no next.
+    """Not all pods of a class could be placed: the seats that it got, in order, and why there was no next.
 
-    True as long as the ledger is in the state `version`, whichever job asks."""
+    `queue`: row of the queue that allows no more of them, MISSING where no node had room. True as long as the ledger is in the
+    state `version`, whichever job asks."""
 
     version: int
     seats: tuple[tuple[Status, int], ...]
-    text: str
+    text: str = ""
+    queue: int = MISSING
 
 
 class Placer:
@@ -227,16 +229,16 @@ class Placer:
         """Has any longer run of pods been refused in this session?"""
         return bool(self._refusals)
 
-    def refusal(self, job: int, shape: Shape) -> Refusal | None:
-        """What is known, in the present state, of a longer run of this class that did not fit."""
+    def refusal(self, job: int, shape: Shape, queue: int = MISSING) -> Refusal | None:
+        """What is known, in the present state, of a longer run of this class that nodes, or a queue, did not take whole."""
         if not self._refusals:
             return None
-        known = self._refusals.get(self._company(job, shape))
+        known = self._refusals.get((self._company(job, shape), queue))
         return known if known is not None and known.version == self.ledger.version else None
 
     def remember(self, job: int, shape: Shape, refusal: Refusal) -> None:
         """Keep a refusal for others of the class."""
-        self._refusals[self._company(job, shape)] = refusal
+        self._refusals[self._company(job, shape), refusal.queue] = refusal
 
     def _company(self, job: int, shape: Shape) -> object:
         """The class, and how its pods of this job differ in what plugins reserve for them."""

@@ -69,45 +69,52 @@ class Turn:
             return max(chains.parts.need(self.view, self.part, tasks), 1)
         return max(chains.gang_need(self.view, self.job, tasks), 1)
 
-    def known_to_fail(self) -> bool:
-        """True when an equal gang has just failed in this very state: then this one is refused alike, without trying.
+    def known_to_fail(self) -> Refusal | None:
+        """How an equal gang has just failed in this very state: then this one is refused alike, without trying.
 
         Only for a gang of one shape whose promises could not be kept either, and without a scope."""
-        session, sheet, job, chains = self.session, self.worksheet, self.job, self.session.chains
-        if self.scope is not None or not session.placer.refuses:
-            return False
+        session, sheet, job, placer = self.session, self.worksheet, self.job, self.session.placer
+        if self.scope is not None or not placer.refuses:
+            return None
         table = self.view.snapshot.tasks
         first = sheet.first(self.unit)
         shape, role = self.view.shapes[int(table.shape[first])], int(table.role[first])
-        refusal = session.placer.refusal(job, shape)
-        if refusal is None or not sheet.is_one_run(self.unit) or table.nominated[first] != MISSING:
-            return False
+        if not sheet.is_one_run(self.unit) or table.nominated[first] != MISSING:
+            return None
         if role in session.record.roles_failed(self.unit):
-            return False
+            return None
         run = sheet.run(self.unit, self.need())
-        placed = len(refusal.seats)
-        if len(run) <= placed or chains.queue_allows(self.view, self.queue, shape, len(run)) < len(run):
-            return False
+        allowed = session.chains.queue_allows(self.view, self.queue, shape, len(run))
+        held = allowed < len(run)
+        refusal = placer.refusal(job, shape, self.queue if held else MISSING)
+        if refusal is None or (allowed != len(refusal.seats) if held else allowed <= len(refusal.seats)):
+            return None
         if self.ready() or self.pipelined():
-            return False
+            return None
         session.ledger.suppose_undone(run, refusal.seats)
-        sheet.pop(self.unit, placed)
+        if held:
+            sheet.pop(self.unit, sheet.left(self.unit))
+            return refusal
+        sheet.pop(self.unit, len(refusal.seats))
         if self._refused(refusal.text, role) and sheet.left(self.unit):
             self._skip_role(sheet.run(self.unit, sheet.left(self.unit)), role)
             sheet.pop(self.unit, sheet.left(self.unit))
-        return True
+        return refusal
 
     def place(self, mark: int) -> bool:
         """Take tasks off the worksheet until the unit is ready after a placement (True), or none are left."""
         session, sheet, job, unit = self.session, self.worksheet, self.job, self.unit
         table, placer, ledger = self.view.snapshot.tasks, session.placer, session.ledger
-        version = ledger.version
+        version, plain = ledger.version, self.scope is None and sheet.is_one_run(unit)
         while sheet.left(unit):
             run = sheet.run(unit, self.need())
             first = run[0]
             shape = self.view.shapes[int(table.shape[first])]
             allowed = session.chains.queue_allows(self.view, self.queue, shape, len(run))
             if not allowed:
+                if plain and ledger.version != version:
+                    seats = tuple(ledger.seats_since(mark))
+                    placer.remember(job, shape, Refusal(version, seats, queue=self.queue))
                 sheet.pop(unit, sheet.run_left(unit))
                 continue
             run = run[:allowed]
@@ -120,7 +127,7 @@ class Turn:
             if node != MISSING and placer.place_nominated(
                 job, shape, first, node, session.spared, self.scope
             ):
-                placed, run = 1, run[:1]
+                placed, run, plain = 1, run[:1], False
             else:
                 untouched = ledger.version == version and self.scope is None
                 placed = placer.place(job, shape, run, self.scope)
@@ -129,6 +136,7 @@ class Turn:
                 return True
             if placed < len(run):
                 text = placer.explain(job, shape, self.scope)
+                plain = False
                 if untouched:
                     seats = tuple(ledger.seats_since(mark))
                     placer.remember(job, shape, Refusal(version, seats, text))
