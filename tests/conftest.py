@@ -7,6 +7,7 @@ VCRAY_REQUIRE_APISERVER=1 they fail instead.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -29,6 +30,9 @@ BOTH = [
     pytest.param(REAL, marks=pytest.mark.apiserver),
 ]
 
+# Most objects of a test live until its end: a collection every 700 of them finds nothing.
+gc.set_threshold(50_000, 20, 100)
+
 _skipped_because = pytest.StashKey[str]()
 
 
@@ -49,6 +53,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if EMBEDDED_FIXTURES & names:
             item.add_marker(pytest.mark.embedded)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now stays: no collection need look through it."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
