@@ -128,3 +128,7 @@ def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("text", "length"), [("500ms", 0.5), ("10s", 10), ("1m30s", 90), ("2h", 7200)])
 def test_durations(text: str, length: float) -> None:
     assert seconds(text) == length
+
+
+def test_text_that_the_quick_parser_refuses_is_read_too() -> None:
+    assert one("{name: s, given: {queues: {q:}}}").given.queues == {"q": None}
