@@ -135,6 +135,15 @@ def test_aliases_are_read_and_looked_at_once() -> None:
 
 
 def test_a_document_that_is_nested_too_deeply_is_no_yaml() -> None:
-    report = examined("actions: " + "[" * 5000 + "]" * 5000)
+    report = examined("actions: " + "[" * 1500 + "]" * 1500)
 
     assert [str(each) for each in report.problems] == ["VC0101 not YAML: it is nested too deeply"]
+
+
+def test_each_reading_of_a_text_has_values_of_its_own() -> None:
+    text = "x: &a {p: 1}\ny: {<<: *a, q: [2]}\n"
+
+    first, _ = parse(text)
+    first["y"]["q"].append(3)  # type: ignore[call-overload,index,union-attr]
+
+    assert parse(text)[0] == {"x": {"p": 1}, "y": {"p": 1, "q": [2]}}

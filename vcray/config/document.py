@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 import yaml
@@ -27,8 +28,14 @@ def parse(text: str) -> tuple[JsonValue, list[tuple[str, str]]]:
         raise yaml.YAMLError("it is nested too deeply") from None
 
 
+@lru_cache(maxsize=16)
+def _nodes(text: str) -> Sequence[yaml.Node]:
+    """Kept, since several parts of one process read the same text."""
+    return tuple(yaml.compose_all(text, Loader=yaml.SafeLoader))
+
+
 def _parsed(text: str) -> tuple[JsonValue, list[tuple[str, str]]]:
-    nodes = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
+    nodes = _nodes(text)
     if not nodes or nodes[0] is None:
         return None, []
     _refuse_loops(nodes[0], set(), set())
