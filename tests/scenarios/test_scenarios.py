@@ -6,12 +6,11 @@ A case of a public report comes first in its file and is named as the file; its 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
+from tests.scenarios.files import FILES, SCENARIOS
 from vcray.app import in_process
-from vcray.sim.reading import load
 from vcray.sim.runner import run_scenario
 from vcray.sim.scenario import Scenario
 
@@ -31,9 +30,7 @@ OF_CONTROLLERS = (
     "o_067",
     "o_068",
 )
-FILES = {file.stem: load(file) for file in sorted(Path(__file__).parent.glob("*.yaml"))}
 LONG = ("o_008", "o_020")
-SCENARIOS = [scenario for scenarios in FILES.values() for scenario in scenarios]
 
 
 def test_a_scenario_bears_the_id_of_its_case_and_a_name_of_its_own() -> None:

@@ -6,26 +6,27 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from tests.conformance.harness.definitions import install
 from tests.conformance.harness.server import ControlPlane
+from tests.scenarios.files import SCENARIOS
 from vcray.api.crds import all_crds
 from vcray.app import on_server
 from vcray.cli.simservers import connected, embedded
 from vcray.kube.transport import Transport
-from vcray.sim.reading import load
 from vcray.sim.runner import run_scenario
 from vcray.sim.scenario import Scenario
 
-FILES = sorted(Path(__file__).parent.glob("*.yaml"))
-SCENARIOS = [scenario for file in FILES for scenario in load(file)]
+pytestmark = [
+    pytest.mark.timeout(600),  # a thousand jobs are some ten thousand requests
+    pytest.mark.asyncio(loop_scope="module"),
+]
 
-pytestmark = pytest.mark.timeout(600)  # a thousand jobs are some ten thousand requests
 
-
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def embedded_server() -> AsyncIterator[Transport]:
-    """An embedded server of the test's own."""
+    """An embedded server; each scenario leaves it as it was."""
     async with embedded() as transport:
         yield transport
 
