@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ def name(file):
     return str(file.relative_to(REPOSITORY))
 
 
+@cache
 def parsed(file):
     return ast.parse(file.read_text(encoding="utf-8"))
 
