@@ -158,13 +158,6 @@ class KubeClient:
         head: JsonObject = {"apiVersion": resource.api_version, "kind": resource.kind}
         return Page([head | wire.decode_object(item) for item in page.items], page.resource_version)
 
-    async def list_pods(
-        self, namespace: str | None = None, label_selector: str = "", field_selector: str = ""
-    ) -> Page[wire.Pod]:
-        """All pods as structs."""
-        page = await self.list_raw(PODS, namespace, label_selector, field_selector)
-        return Page([wire.decode_pod(item) for item in page.items], page.resource_version)
-
     # -- writing ----------------------------------------------------------------------------------------------
 
     async def create(

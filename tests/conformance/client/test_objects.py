@@ -159,9 +159,8 @@ async def test_lists_select_by_fields(backend: Backend) -> None:
     await backend.client.bind(backend.namespace, "p2", "node-1")
 
     async def chosen(selector: str) -> list[str]:
-        return [
-            p.metadata.name for p in (await backend.client.list_pods(backend.namespace, "", selector)).items
-        ]
+        page = await backend.client.list(PODS, backend.namespace, field_selector=selector)
+        return [str(metadata(pod)["name"]) for pod in page.items]
 
     assert await chosen("spec.nodeName=") == ["p1"]
     assert await chosen("spec.nodeName=node-1,status.phase=Pending") == ["p2"]

@@ -1,4 +1,4 @@
-"""Watches on both servers: order, resume, bookmarks, lost history, selectors, and the mirror built on them."""
+"""Watches on both servers: order, resume, bookmarks, lost history, selectors."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from tests.conformance.client.conftest import Backend, eventually
+from tests.conformance.client.conftest import Backend
 from vcray.api import wire
 from vcray.api.meta import JsonObject
 from vcray.api.resources import CONFIGMAPS, PODS
 from vcray.kube.errors import ResourceMissing
-from vcray.kube.mirror import Mirror
 from vcray.kube.watch import EventType, Watch, WatchEvent, watch_objects, watch_pods
 
 WAIT_S = 10.0
@@ -175,36 +174,6 @@ async def test_a_bookmark_moves_a_watch_on_past_events_that_it_does_not_see(back
 async def test_a_watch_of_an_unknown_resource_fails_with_the_servers_word(backend: Backend) -> None:
     with pytest.raises(ResourceMissing):
         await anext(backend.client.transport.stream("/apis/nowhere.example/v1/things", {"watch": "true"}))
-
-
-async def test_a_mirror_follows_and_tells_its_handlers(backend: Backend) -> None:
-    client, namespace = backend.client, backend.namespace
-    await client.create(CONFIGMAPS, namespace, config_map("a"))
-    watch = watch_objects(client, CONFIGMAPS, namespace=namespace, label_selector="test=watch")
-    mirror: Mirror[JsonObject] = Mirror(watch)
-    told: list[tuple[str, str, bool]] = []
-    mirror.add_handler(lambda event, old: told.append((str(event.type), event.key, old is not None)))
-    task = asyncio.create_task(mirror.run())
-
-    await mirror.wait_synced(WAIT_S)
-    assert mirror.get(f"{namespace}/a") is not None
-    await client.create(CONFIGMAPS, namespace, config_map("b"))
-    await client.patch(CONFIGMAPS, namespace, "a", {"data": {"x": "1"}})
-    await client.delete(CONFIGMAPS, namespace, "b")
-
-    async def quiet() -> bool:
-        return len(told) == 5
-
-    await eventually(quiet, "the mirror to catch up")
-    task.cancel()
-    assert told == [
-        ("ADDED", f"{namespace}/a", False),
-        ("SYNCED", "", False),
-        ("ADDED", f"{namespace}/b", False),
-        ("MODIFIED", f"{namespace}/a", True),
-        ("DELETED", f"{namespace}/b", True),
-    ]
-    assert len(mirror) == 1
 
 
 async def test_many_events_come_in_the_order_of_their_versions(backend: Backend) -> None:
