@@ -1,14 +1,16 @@
-"""How many pods of a job its own budget lets go: annotations `volcano.sh/jdb-min-available` and `jdb-max-unavailable`."""
+"""What pods and jobs say of being taken away: their budgets, `volcano.sh/jdb-min-available` and `jdb-max-unavailable`, and
+whether they may be revoked, `volcano.sh/revocable-zone`."""
 
 from __future__ import annotations
 
 import re
 
-from vcray.api.names import JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE
-from vcray.core.tables import Status
+from vcray.api.names import JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE, PREEMPTABLE, REVOCABLE_ZONE
+from vcray.core.tables import Notes, Status
 from vcray.core.view import View
 
 _PER_CENT = re.compile(r"\d+%")
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 
 def may_go(view: View, job: int) -> int:
@@ -26,6 +28,15 @@ def may_go(view: View, job: int) -> int:
         return 1
     missing = total - count[Status.SUCCEEDED] - count[Status.FAILED] - running
     return max(0, _amount(most, total) - missing)
+
+
+def revocable(notes: Notes) -> bool:
+    """May a pod or job run on nodes that others will want back? Its zone is `*`, or it says no zone, but that it may be
+    evicted."""
+    said = dict(notes)
+    if REVOCABLE_ZONE in said:
+        return said[REVOCABLE_ZONE] == "*"
+    return said.get(PREEMPTABLE) in _TRUE
 
 
 def _amount(text: str, total: int) -> int:

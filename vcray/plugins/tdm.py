@@ -14,21 +14,20 @@ import numpy as np
 from pydantic import Field, JsonValue
 
 from vcray.api.duration import DurationError, duration_seconds
-from vcray.api.names import PREEMPTABLE, REVOCABLE_ZONE
+from vcray.api.names import REVOCABLE_ZONE
 from vcray.core.arrays import Bool, BoolLike, FloatLike, Int, IntLike, where
-from vcray.core.disruption import may_go
+from vcray.core.disruption import may_go, revocable
 from vcray.core.hooks import Reject, Vote
 from vcray.core.hours import Hours
 from vcray.core.plugin import Args, Plugin
 from vcray.core.selectors import label_column
-from vcray.core.tables import MISSING, READY_STATUS, Notes, Status
+from vcray.core.tables import MISSING, READY_STATUS, Status
 from vcray.core.victims import Candidates, Claim
 from vcray.core.view import Rows, Shape, View
 from vcray.errors import Problem
 
 FAMILY: Final = "tdm.revocable-zone."
 EVICTION: Final = "tdm eviction"
-_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 
 class TdmArgs(Args):
@@ -78,25 +77,25 @@ class Tdm(Plugin[TdmArgs]):
             name: hours is not None and hours.hold(now, offset) for name, hours in self.hours_.items()
         }
         self.zones_ = _zones(view)
-        revocable = self.zones_ != ""
+        zoned = self.zones_ != ""
         active = [zone for zone, now_active in self.active_.items() if now_active]
-        self.closed_ = revocable & ~np.isin(self.zones_, active)
-        self.opened_ = revocable & ~self.closed_
-        self.ordinary_ = ~revocable
-        self.any_ = bool(revocable.any())
+        self.closed_ = zoned & ~np.isin(self.zones_, active)
+        self.opened_ = zoned & ~self.closed_
+        self.ordinary_ = ~zoned
+        self.any_ = bool(zoned.any())
         self.named_ = False
 
     def node_filter(self, view: View, rows: Rows, shape: Shape) -> BoolLike | None:
         """Nodes of active zones are for revocable pods; those of other zones for nobody."""
         if not self.any_:
             return None
-        allowed = ~self.closed_ if _revocable(shape.spec.notes) else self.ordinary_
+        allowed = ~self.closed_ if revocable(shape.spec.notes) else self.ordinary_
         taken = rows.take(allowed)
         return taken if isinstance(taken, np.ndarray) else bool(taken)  # type: ignore[return-value]
 
     def node_score(self, view: View, rows: Rows, shape: Shape) -> FloatLike | None:
         """100 for a revocable pod on a node of an active zone."""
-        if not self.any_ or not _revocable(shape.spec.notes):
+        if not self.any_ or not revocable(shape.spec.notes):
             return None
         return where(rows.take(self.opened_) > 0, 100.0, 0.0)
 
@@ -112,7 +111,7 @@ class Tdm(Plugin[TdmArgs]):
                 spelt = (self.args.model_extra or {}).get(FAMILY + zone)
                 what = f"plugin tdm predicates current time beyond revocable zone {zone}:{spelt}"
                 yield Reject(where_, what, curable=False)
-        if self.opened_.any() and not _revocable(shape.spec.notes):
+        if self.opened_.any() and not revocable(shape.spec.notes):
             what = "plugin tdm predicates task is not allow to dispatch to revocable node"
             yield Reject(self.opened_, what, curable=False)
 
@@ -120,7 +119,7 @@ class Tdm(Plugin[TdmArgs]):
         """For a pod that cannot be evicted itself: preemptable pods on ordinary nodes, as many of a job as its budget allows."""
         tasks, facts = view.snapshot.tasks, view.snapshot.pod_facts
         claimant = facts[int(tasks.facts[claim.tasks[0]])]
-        if claimant.preemptable or _revocable(claimant.notes):
+        if claimant.preemptable or revocable(claimant.notes):
             return np.zeros(len(candidates), dtype=np.bool_)
         eligible = self._evictable(view, candidates.task) & self.ordinary_[candidates.node]
         return self._within_budget(view, candidates, eligible)
@@ -205,14 +204,6 @@ class Tdm(Plugin[TdmArgs]):
         limit = np.array([limits[job] for job in candidates.job.tolist()], dtype=np.int64)
         within: Bool = eligible & (before < limit)
         return within
-
-
-def _revocable(notes: Notes) -> bool:
-    """Has a pod a revocable zone: the annotation says `*`, or it says that the pod may be evicted?"""
-    said = dict(notes)
-    if REVOCABLE_ZONE in said:
-        return said[REVOCABLE_ZONE] == "*"
-    return said.get(PREEMPTABLE) in _TRUE
 
 
 def _zones(view: View) -> np.ndarray[tuple[int], np.dtype[np.str_]]:

@@ -13,6 +13,7 @@ from vcray.api import names
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.podresources import resource_list
 from vcray.core.arrays import Int
+from vcray.core.disruption import revocable
 from vcray.core.space import CPU, MEMORY, PODS
 from vcray.core.tables import MISSING, PHASE_NAMES, QUEUE_STATE_NAMES, Notes, Status
 from vcray.core.view import View
@@ -264,10 +265,7 @@ class Bodies:
 
 def zone_of(notes: Notes) -> str:
     """Volcano's RevocableZone: `*` or nothing."""
-    said = dict(notes)
-    if names.REVOCABLE_ZONE in said:
-        return "*" if said[names.REVOCABLE_ZONE] == "*" else ""
-    return "*" if said.get(names.PREEMPTABLE) == "true" else ""
+    return "*" if revocable(notes) else ""
 
 
 def _in_bytes(name: str) -> bool:
