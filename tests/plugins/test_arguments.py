@@ -70,6 +70,27 @@ def test_hours_that_cannot_be_read_are_told() -> None:
     assert problem.where == "here.tdm.revocable-zone.a"
 
 
+@pytest.mark.parametrize(
+    ("plugin", "key", "meant"),
+    [
+        (TdmArgs, "tdm.revocable-zones.rz1", "; did you mean 'tdm.revocable-zone.rz1'?"),
+        (TdmArgs, "tdm.evict.periods", "; did you mean 'tdm.evict.period'?"),
+        (TdmArgs, "zone", "; known: tdm.evict.period"),
+        (
+            BinpackArgs,
+            "binpack.resource.nvidia.com/gpu",
+            "; did you mean 'binpack.resources.nvidia.com/gpu'?",
+        ),
+        (BinpackArgs, "binpack.resource", "; did you mean 'binpack.resources'?"),
+    ],
+)
+def test_a_key_near_to_a_family_is_told_as_a_key_of_that_family(
+    plugin: type[Args], key: str, meant: str
+) -> None:
+    _, (problem,) = plugin.read({key: "x"}, "here")
+    assert str(problem) == f"VC0108 here.{key}: unknown argument '{key}' has no effect{meant}"
+
+
 class Strict(Args):
     """Arguments of a user's plugin, with rules of their own."""
 

@@ -7,7 +7,8 @@ one is refused when the class is defined.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
@@ -47,7 +48,8 @@ class Args(BaseModel):
             family = next((kind for prefix, kind in cls.families.items() if key.startswith(prefix)), None)
             kind = known.get(key, family)
             if kind is None:
-                what = f"unknown argument '{key}' has no effect{did_you_mean(key, known)}"
+                near = did_you_mean(key, [*known, *_members(key, cls.families)])
+                what = f"unknown argument '{key}' has no effect{near}"
                 problems.append(Problem("VC0108", f"{where}.{key}", what))
                 continue
             accepted = value if kind is object else _accept(kind, value)
@@ -76,6 +78,14 @@ class Args(BaseModel):
                 for key, what in refused.items():
                     said = f"{what[:1].lower()}{what[1:]}, got {taken.pop(key)!r}; the default is kept"
                     problems.append(Problem("VC0108", f"{where}.{key}", said))
+
+
+def _members(key: str, families: Iterable[str]) -> Iterator[str]:
+    """What a key would be in each family whose prefix it nearly has."""
+    for prefix in families:
+        *head, name = key.split(".", prefix.count("."))
+        if get_close_matches(".".join([*head, ""]), [prefix]):
+            yield prefix + name
 
 
 _SPOKEN: dict[type | None, str] = {
