@@ -112,6 +112,19 @@ def test_arguments_of_actions_are_checked() -> None:
     ]
 
 
+def test_wrong_arguments_of_a_plugin_that_stands_twice_are_told_once_where_they_stand() -> None:
+    conf = (
+        "actions: allocate\n"
+        "tiers:\n"
+        "- plugins: [{name: binpack, arguments: {binpack.weight: 1}}]\n"
+        "- plugins: [{name: binpack, arguments: {binpack.weight: x}}]\n"
+    )
+
+    policy = build_policy(load_scheduler_config(conf), discover([]))
+
+    assert [problem.where for problem in policy.problems] == ["tiers[1].plugins[0].arguments.binpack.weight"]
+
+
 def test_an_argument_of_an_action_that_is_removed_on_reload_is_gone() -> None:
     """In Volcano it keeps its last value, since its actions outlive the configuration."""
     given = (

@@ -133,11 +133,12 @@ def build_policy(config: SchedulerConfig, registry: Extensions) -> Policy:
                     raise
                 problems += [Problem(p.code, where, p.what) for p in error.problems]
                 continue
-            # of two entries of one name both go by the arguments of the last and the flags of the first, as in Volcano
+            # of two entries of one name both go by the arguments of the last and the flags of the first, as in Volcano;
+            # faults of these arguments are told where they stand
             flags = {flag: first[entry.name].enabled(flag) for flag in plugin.flags}
             given = last[entry.name].arguments
             args, wrong = plugin.args_model.read({**given, **flags}, f"{where}.arguments")
-            problems += wrong
+            problems += wrong if entry is last[entry.name] else []
             problems += [
                 Problem("VC0106", f"{where}.{flag}", what)
                 for flag, what in plugin.unbuilt.items()
