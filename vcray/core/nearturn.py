@@ -202,7 +202,7 @@ class NearTurn:
     def _place_part(self, sub: SubJob, inside: int, last: bool) -> float | None:
         """Place tasks of a part in the best HyperNode of the first group that takes it. Its score, None when nothing was placed."""
         if sub.nominated != MISSING:
-            if self._as_nominated(sub, inside):
+            if self._as_nominated(sub):
                 return 0.0
             sub.nominated = MISSING
         chains = self.session.chains.parts
@@ -258,7 +258,7 @@ class NearTurn:
         ready = ready_tasks(view.status, sub) + int(count[Status.PIPELINED])
         return max(1, int(view.snapshot.jobs.min_available[self.job]) - ready) if chains.readies else 1
 
-    def _as_nominated(self, sub: SubJob, inside: int) -> bool:
+    def _as_nominated(self, sub: SubJob) -> bool:
         """Place every task left on the node that is promised to it; False with nothing changed when one may not go there."""
         session, sheet, unit, ledger = self.session, self.sheet, self._unit(sub), self.session.ledger
         table, placer = self.view.snapshot.tasks, session.placer
