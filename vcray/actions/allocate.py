@@ -63,7 +63,7 @@ class Allocate(Action):
             return through
         session.kept = kept
         for holder in kept.first(jobs, ranks=False):
-            for unit in {_unit(session, task) for task in kept.tasks[holder]}:
+            for unit in {worksheet.unit(task) for task in kept.tasks[holder]}:
                 worksheet.lead(session.view, unit, set(kept.tasks[holder]))
         turns = _turns(session, kept.first(jobs, session.chains.verdicts.ranks))
         while (queue := turns.pop_queue()) is not None:
@@ -117,11 +117,10 @@ class Allocate(Action):
         owned = jobs.queue != MISSING
         if not session.policy.has_action("enqueue"):
             phase[owned & (phase <= Phase.PENDING)] = Phase.INQUEUE
-        best_effort = np.array([shape.best_effort for shape in view.shapes], dtype=bool)
         wanted = (view.status == Status.PENDING) & ~tasks.gated
         wanted &= (owned & (phase > Phase.PENDING))[tasks.job]
         rows = np.flatnonzero(wanted)
-        rows = rows[~best_effort[tasks.shape[rows]]]
+        rows = rows[~view.best_effort[tasks.shape[rows]]]
         jobs_of_rows = np.unique(tasks.job[rows]).tolist()
         return rows, [job for job in jobs_of_rows if chains.job_valid(view, job) is None]
 
@@ -142,13 +141,6 @@ class Allocate(Action):
 def _turns(session: Session, jobs: list[int]) -> Turns:
     queues = np.unique(session.view.snapshot.jobs.queue[jobs]).tolist()
     return Turns(session.view, session.chains, jobs, queues)
-
-
-def _unit(session: Session, task: int) -> int:
-    """The worksheet's unit of a task: its job, or above all jobs the part of it."""
-    view = session.view
-    part = int(view.subjobs.of_task[task]) if view.subjobs.all else MISSING
-    return int(view.snapshot.tasks.job[task]) if part == MISSING else len(view.snapshot.jobs) + part
 
 
 def _job_turn(session: Session, worksheet: Worksheet, alike: Alike, job: int, queue: int) -> bool:

@@ -59,13 +59,12 @@ class Backfill(Action):
     def _collect(session: Session) -> list[tuple[int, int]]:
         view, chains = session.view, session.chains
         jobs, tasks = view.snapshot.jobs, view.snapshot.tasks
-        best_effort = np.array([shape.best_effort for shape in view.shapes], dtype=bool)
         open_jobs = (jobs.queue != MISSING) & (view.jobs.phase > Phase.PENDING)
         wanted = (
             np.isin(view.status, (Status.PENDING, Status.PIPELINED)) & ~tasks.gated & open_jobs[tasks.job]
         )
         rows = np.flatnonzero(wanted)
-        rows = rows[best_effort[tasks.shape[rows]]]
+        rows = rows[view.best_effort[tasks.shape[rows]]]
         if not len(rows):
             return []
         candidates = np.unique(tasks.job[rows]).tolist()

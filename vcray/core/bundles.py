@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from vcray.core.arrays import Int
-from vcray.core.candidates import queue_ranks, requests
+from vcray.core.candidates import queue_ranks
+from vcray.core.order import job_keys
 from vcray.core.policy import Chains
 from vcray.core.subjobs import SubJob, ready_tasks
 from vcray.core.tables import MISSING, READY_STATUS, STATUSES, Status
@@ -38,7 +39,6 @@ class Bundles:
         self.view = view
         self.chains = chains
         self.claim = claim
-        self._shape_requests = requests(view)
         self._need = [(row, need) for row, need in enumerate(claim.request.tolist()) if need > 0]
         self._lost: dict[int, list[int]] = {}
         self._gains: dict[tuple[int, ...], float] = {}
@@ -50,7 +50,7 @@ class Bundles:
     def requests(self, bundle: Bundle) -> Int:
         """(R,) what a bundle holds."""
         shapes = self.view.snapshot.tasks.shape[list(bundle.tasks)]
-        total: Int = self._shape_requests[:, shapes].sum(axis=1)
+        total: Int = self.view.requests[:, shapes].sum(axis=1)
         return total
 
     # ---- safe and whole ----
@@ -81,7 +81,7 @@ class Bundles:
             owner,
             jobs.queue[owner].astype(np.int64),
             table.node[tasks].astype(np.int64),
-            self._shape_requests[:, table.shape[tasks]],
+            self.view.requests[:, table.shape[tasks]],
         )
         allowed = self.chains.verdicts.allowed(self.view, self.claim, candidates).tolist()
         kept, at = [], 0
@@ -115,11 +115,7 @@ class Bundles:
             return {job: ranks[int(table.queue[job])] for job in jobs}
         if not jobs:
             return {}
-        rows = np.array(jobs, dtype=np.int64)
-        columns = [np.asarray(hook(view, rows)).tolist() for hook in self.chains.job_orders]
-        keys = list(
-            zip(*columns, table.created[rows].tolist(), [table.names[job] for job in jobs], strict=True)
-        )
+        keys = job_keys(view, self.chains, jobs)
         order = sorted(range(len(jobs)), key=keys.__getitem__, reverse=True)
         return {jobs[at]: place for place, at in enumerate(order)}
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from vcray.core.arrays import Bool, Int, Int8
 from vcray.core.ledger import Ledger
-from vcray.core.order import ascending_tasks
+from vcray.core.order import ascending_tasks, queue_key
 from vcray.core.policy import Chains
 from vcray.core.tables import Status
 from vcray.core.victims import Candidates
@@ -33,7 +33,7 @@ class Pool:
         self.tasks: Int = order[::-1].copy()
         of = table.node[self.tasks]
         self.start: Int = np.searchsorted(of, np.arange(nodes + 1))
-        self.request = requests(view)[:, table.shape[self.tasks]]
+        self.request = view.requests[:, table.shape[self.tasks]]
         self.sums: Int = np.zeros((len(view.space), nodes), dtype=np.int64)
         for r in range(len(view.space)):
             np.add.at(self.sums[r], of, self.request[r])
@@ -95,22 +95,10 @@ def takeable(status: Int8) -> Bool:
     return mask
 
 
-def requests(view: View) -> Int:
-    """(R, S) what a pod of each shape asks for."""
-    if not view.shapes:
-        return np.zeros((len(view.space), 0), dtype=np.int64)
-    return np.stack([shape.request for shape in view.shapes], axis=1)
-
-
 def queue_ranks(view: View, chains: Chains, queues: list[int], claimant: int) -> dict[int, int]:
     """Queues that victims are in -> place, who gives first: by the plugins' victim order, then the inverse of queue order."""
     if len(queues) == 1:
         return {queues[0]: 0}
-    table = view.snapshot.queues
-    last = sorted(
-        queues,
-        key=lambda q: (*chains.queue_key(view, q), int(table.created[q]), table.names[q]),
-        reverse=True,
-    )
+    last = sorted(queues, key=lambda queue: queue_key(view, chains, queue), reverse=True)
     ordered = sorted(last, key=lambda q: chains.verdicts.victim_key(view, claimant, q))
     return {queue: rank for rank, queue in enumerate(ordered)}

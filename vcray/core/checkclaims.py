@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from vcray.core.arrays import Int
-from vcray.core.candidates import Pool, requests, takeable
+from vcray.core.candidates import Pool, takeable
 from vcray.core.session import Session
 from vcray.core.tables import MISSING, Status
 from vcray.core.verdicts import HOOK_OF
@@ -38,14 +38,13 @@ def breaches_of_claims(session: Session, answers: Callable[[], object]) -> Itera
 def _claims(session: Session, kind: ClaimKind) -> list[Claim]:
     """A claim for the first pending tasks, one a job and shape."""
     view, tasks = session.view, session.view.snapshot.tasks
-    ask = requests(view)
     found: dict[tuple[int, int], Claim] = {}
     for task in np.flatnonzero((view.status == Status.PENDING) & ~tasks.gated).tolist():
         job, shape = int(tasks.job[task]), int(tasks.shape[task])
         if job == MISSING or view.snapshot.jobs.queue[job] == MISSING:
             continue
         queue = int(view.snapshot.jobs.queue[job])
-        found.setdefault((job, shape), Claim(kind, job, queue, (task,), ask[:, shape]))
+        found.setdefault((job, shape), Claim(kind, job, queue, (task,), view.requests[:, shape]))
     return list(found.values())[:MOST_CLAIMS]
 
 

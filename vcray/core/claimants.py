@@ -27,8 +27,7 @@ class Claimants:
         wanted = (view.status == Status.PENDING) & ~tasks.gated & open_jobs[tasks.job]
         rows = np.flatnonzero(wanted)
         if not best_effort:
-            empty = np.array([shape.best_effort for shape in view.shapes], dtype=bool)
-            rows = rows[~empty[tasks.shape[rows]]]
+            rows = rows[~view.best_effort[tasks.shape[rows]]]
         chosen = [
             job
             for job in np.unique(tasks.job[rows]).tolist()

@@ -14,7 +14,7 @@ import numpy as np
 from vcray.api import names
 from vcray.core.arrays import Bool, Int
 from vcray.core.bundles import Bundle, Bundles
-from vcray.core.candidates import Pool, requests
+from vcray.core.candidates import Pool
 from vcray.core.choose import Scope
 from vcray.core.hunt import Hunt, pool_tasks
 from vcray.core.ledger import Kind
@@ -61,7 +61,7 @@ class GangHunt:
         view, chains = self.view, self.session.chains
         rows = np.array(tasks, dtype=np.int64)
         count = min(len(rows), chains.gang_need(view, job, rows))
-        each = requests(view)[:, view.snapshot.tasks.shape[rows]]
+        each = view.requests[:, view.snapshot.tasks.shape[rows]]
         need: Int = np.sort(each, axis=1)[:, :count].sum(axis=1)
         return Claim(self.kind, job, int(view.snapshot.jobs.queue[job]), tuple(tasks), need)
 

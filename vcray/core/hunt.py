@@ -50,7 +50,6 @@ class Hunt:
         self.promises_for = ""
         """The reason that goes with promises of room that is there: some of the gang's other pods cost evictions."""
         self._rankings: dict[Class, Ranking] = {}
-        self._best_effort = np.array([shape.best_effort for shape in session.view.shapes], dtype=bool)
         self._failed: WeakKeyDictionary[Pool, dict[object, int]] = WeakKeyDictionary()
         self._more: tuple[object, int, Yield, bool] | None = None
         self._looked = False
@@ -187,7 +186,7 @@ class Hunt:
         found = pool.candidates(nodes, claim.queue)
         wanted = (found.job != claim.job) if others else (found.job == claim.job)
         if not cls.fits:
-            wanted &= self._best_effort[view.snapshot.tasks.shape[found.task]]
+            wanted &= view.best_effort[view.snapshot.tasks.shape[found.task]]
         if not wanted.all():
             found = found.at(np.flatnonzero(wanted))
         allowed = self.session.chains.verdicts.allowed(view, claim, found)

@@ -14,7 +14,7 @@ from typing import overload
 
 import numpy as np
 
-from vcray.core.arrays import Int, Int32
+from vcray.core.arrays import Bool, Int, Int32
 from vcray.core.hypernodes import hypernodes_of
 from vcray.core.queuetree import QueueTree, queue_tree
 from vcray.core.snapshot import Snapshot
@@ -142,21 +142,19 @@ def fit_rows(shape: Shape, space: ResourceSpace) -> tuple[int, ...]:
     return tuple(sorted({CPU, MEMORY} | {space.rows[name] for name, _ in shape.spec.requests}))
 
 
-def _live_jobs(snapshot: Snapshot, shapes: Sequence[Shape]) -> LiveJobs:
+def _live_jobs(snapshot: Snapshot, shapes: Sequence[Shape], requests: Int, best_effort: Bool) -> LiveJobs:
     tasks, jobs, resources = snapshot.tasks, snapshot.jobs, len(snapshot.space)
     size = len(jobs)
     flat = tasks.job.astype(np.int64) * STATUSES + tasks.status
     count = np.bincount(flat, minlength=size * STATUSES).reshape(size, STATUSES).T.astype(np.int32)
     allocated = np.zeros((resources, size), dtype=np.int64)
     claimed = np.zeros((resources, size), dtype=np.int64)
-    request = np.array([shape.req for shape in shapes], dtype=np.int64).reshape(len(shapes), resources).T
     holds = np.flatnonzero(np.isin(tasks.status, ALLOCATED_STATUS))
     promised = np.flatnonzero(tasks.status == Status.PIPELINED)
     for r in range(resources):
-        np.add.at(allocated[r], tasks.job[holds], request[r, tasks.shape[holds]])
-        np.add.at(claimed[r], tasks.job[promised], request[r, tasks.shape[promised]])
+        np.add.at(allocated[r], tasks.job[holds], requests[r, tasks.shape[holds]])
+        np.add.at(claimed[r], tasks.job[promised], requests[r, tasks.shape[promised]])
     claimed += allocated
-    best_effort = np.array([shape.best_effort for shape in shapes], dtype=bool)
     pending = tasks.status == Status.PENDING
     waiting = tasks.job[pending & best_effort[tasks.shape]] if len(shapes) else tasks.job[:0]
     role_count = _role_counts(snapshot, shapes)
@@ -235,7 +233,10 @@ def open_view(snapshot: Snapshot) -> tuple[View, NodeMatrix]:
         anti_owner=nodes.anti_owner.copy(),
         preferred_weight=nodes.preferred_weight.copy(),
     )
-    jobs = _live_jobs(snapshot, shapes)
+    rows = np.array([shape.req for shape in shapes], dtype=np.int64).reshape(len(shapes), len(space))
+    requests = np.ascontiguousarray(rows.T)
+    best_effort = np.array([shape.best_effort for shape in shapes], dtype=bool)
+    jobs = _live_jobs(snapshot, shapes, requests, best_effort)
     tree = queue_tree(snapshot.queues)
     tasks_of_job = Groups(snapshot.tasks.job, len(snapshot.jobs))
     hypernodes = hypernodes_of(snapshot.details.hypernodes, nodes.names)
@@ -244,6 +245,8 @@ def open_view(snapshot: Snapshot) -> tuple[View, NodeMatrix]:
         space=space,
         total=cluster_total(nodes),
         shapes=shapes,
+        requests=requests,
+        best_effort=best_effort,
         nodes=live_nodes,
         jobs=jobs,
         queues=_live_queues(snapshot, jobs, tree),

@@ -69,27 +69,23 @@ class Turns:
     def __init__(self, view: View, chains: Chains, jobs: Sequence[int], queues: Iterable[int]) -> None:
         self.view = view
         self.chains = chains
-        table = view.snapshot.jobs
-        self._job_tail: list[tuple[int, str]] = list(zip(table.created.tolist(), table.names, strict=True))
-        columns = view.snapshot.queues
-        self._queue_tail = list(zip(columns.created.tolist(), columns.names, strict=True))
-        self._queue_of: list[int] = table.queue.tolist()
+        self._queue_of: list[int] = view.snapshot.jobs.queue.tolist()
         pairs: dict[int, list[tuple[Key, int]]] = {}
-        for key, job in zip(self._job_keys(jobs), jobs, strict=True):
+        for key, job in zip(job_keys(view, chains, jobs), jobs, strict=True):
             pairs.setdefault(self._queue_of[job], []).append((key, job))
         self._jobs = {queue: KeyedHeap(entries) for queue, entries in pairs.items()}
-        self._queues = KeyedHeap((self._queue_key(queue), queue) for queue in queues)
+        self._queues = KeyedHeap((queue_key(view, chains, queue), queue) for queue in queues)
 
     def pop_queue(self) -> int | None:
         """The first queue, taken out. One whose key has moved since it was pushed, by a charge of another queue in its tree
         or by an eviction, goes back to its new place first."""
         if self.chains.rekeys:
             for waiting in self._queues:
-                fresh = self._queue_key(waiting)
+                fresh = queue_key(self.view, self.chains, waiting)
                 if fresh != self._queues.key(waiting):
                     self._queues.push(fresh, waiting)
         while (queue := self._queues.pop()) is not None:
-            key = self._queue_key(queue)
+            key = queue_key(self.view, self.chains, queue)
             if key == self._queues.popped:
                 return queue
             self._queues.push(key, queue)
@@ -97,7 +93,7 @@ class Turns:
 
     def push_queue(self, queue: int) -> None:
         """Put a queue back with its present key."""
-        self._queues.push(self._queue_key(queue), queue)
+        self._queues.push(queue_key(self.view, self.chains, queue), queue)
 
     def pop_job(self, queue: int) -> int | None:
         """The first job of a queue, taken out."""
@@ -106,7 +102,7 @@ class Turns:
 
     def push_job(self, job: int) -> None:
         """Put a job back with its present key."""
-        self._jobs[self._queue_of[job]].push(self._job_key(job), job)
+        self._jobs[self._queue_of[job]].push(job_key(self.view, self.chains, job), job)
 
     def fell(self, jobs: Iterable[int]) -> None:
         """Jobs that lost pods may come earlier now, and so may their queues: those that wait for a turn get their present key."""
@@ -118,20 +114,24 @@ class Turns:
             if queue in self._queues:
                 self.push_queue(queue)
 
-    def _queue_key(self, queue: int) -> Key:
-        return (*self.chains.queue_key(self.view, queue), *self._queue_tail[queue])
 
-    def _job_key(self, job: int) -> Key:
-        view = self.view
-        return (*(hook(view, job) for hook in self.chains.job_orders), *self._job_tail[job])
+def queue_key(view: View, chains: Chains, queue: int) -> Key:
+    """By the plugins' keys, then creation, name."""
+    table = view.snapshot.queues
+    return (*chains.queue_key(view, queue), int(table.created[queue]), table.names[queue])
 
-    def _job_keys(self, jobs: Sequence[int]) -> list[Key]:
-        rows = np.array(jobs, dtype=np.int64)
-        columns = [np.asarray(hook(self.view, rows)).tolist() for hook in self.chains.job_orders]
-        tails = [self._job_tail[job] for job in jobs]
-        if not columns:
-            return list(tails)
-        return [(*front, *tail) for front, tail in zip(zip(*columns, strict=True), tails, strict=True)]
+
+def job_key(view: View, chains: Chains, job: int) -> Key:
+    """By the plugins' keys, then creation, name."""
+    table = view.snapshot.jobs
+    return (*(hook(view, job) for hook in chains.job_orders), int(table.created[job]), table.names[job])
+
+
+def job_keys(view: View, chains: Chains, jobs: Sequence[int]) -> list[Key]:
+    """`job_key` of each; the plugins are asked once."""
+    table, rows = view.snapshot.jobs, np.array(jobs, dtype=np.int64)
+    columns = [np.asarray(hook(view, rows)).tolist() for hook in chains.job_orders]
+    return list(zip(*columns, table.created[rows].tolist(), [table.names[job] for job in jobs], strict=True))
 
 
 def ascending_tasks(view: View, chains: Chains, tasks: Int, group: Int | Int32) -> Int:
@@ -175,13 +175,14 @@ class Worksheet:
 
     `run_end[i]` is where the run of equal tasks (shape, role, nominated node) that holds position i ends."""
 
-    __slots__ = ("end", "next", "run_end", "tasks", "tasks_array")
+    __slots__ = ("_owner", "end", "next", "run_end", "tasks", "tasks_array")
 
     def __init__(
         self, view: View, chains: Chains, tasks: Int, unit: Int | None = None, units: int = 0
     ) -> None:
         owner = view.snapshot.tasks.job if unit is None else unit
         ordered = ascending_tasks(view, chains, tasks, owner[tasks])
+        self._owner = owner
         self.tasks_array = ordered
         self.tasks: list[int] = ordered.tolist()
         size = len(view.snapshot.jobs) if unit is None else units
@@ -189,16 +190,19 @@ class Worksheet:
         ends = np.cumsum(counts)
         self.end: list[int] = ends.tolist()
         self.next: list[int] = (ends - counts).tolist()
-        self.run_end = self._run_ends(view, ordered, owner)
+        self.run_end = self._run_ends(view, ordered)
 
-    @staticmethod
-    def _run_ends(view: View, ordered: Int, owner: Int | Int32) -> list[int]:
+    def unit(self, task: int) -> int:
+        """The unit that a task belongs to."""
+        return int(self._owner[task])
+
+    def _run_ends(self, view: View, ordered: Int) -> list[int]:
         if not len(ordered):
             return []
         table = view.snapshot.tasks
         change = np.ones(len(ordered), dtype=bool)
         change[:-1] = False
-        for column in (owner, table.shape, table.role, table.nominated):
+        for column in (self._owner, table.shape, table.role, table.nominated):
             values = column[ordered]
             change[:-1] |= values[1:] != values[:-1]
         stops = np.flatnonzero(change) + 1
@@ -212,7 +216,7 @@ class Worksheet:
         ours = sorted(self.tasks[first:end], key=lambda task: task not in tasks)
         self.tasks[first:end] = ours
         self.tasks_array[first:end] = ours
-        ends = self._run_ends(view, self.tasks_array[first:end], view.snapshot.tasks.job)
+        ends = self._run_ends(view, self.tasks_array[first:end])
         self.run_end[first:end] = [first + each for each in ends]
 
     def left(self, job: int) -> int:

@@ -133,6 +133,10 @@ class View:
     space: ResourceSpace
     total: Int
     shapes: Sequence[Shape]
+    requests: Int
+    """(R, S) what a pod of each shape requests."""
+    best_effort: Bool
+    """(S,) do pods of a shape request nothing but their slot?"""
     nodes: LiveNodes
     jobs: LiveJobs
     queues: LiveQueues

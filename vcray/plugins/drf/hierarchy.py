@@ -228,8 +228,6 @@ def _requests(view: View) -> Int:
     """(R, J) what all tasks of each job request together, in whatever status."""
     tasks = view.snapshot.tasks
     out = np.zeros((len(view.space), len(view.snapshot.jobs)), dtype=np.int64)
-    if len(tasks):
-        request = np.stack([shape.request for shape in view.shapes], axis=1)
-        for row in range(len(out)):
-            np.add.at(out[row], tasks.job, request[row, tasks.shape])
+    for row in range(len(out)):
+        np.add.at(out[row], tasks.job, view.requests[row, tasks.shape])
     return out
