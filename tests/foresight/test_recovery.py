@@ -108,10 +108,11 @@ def test_a_role_below_its_own_minimum_makes_a_gang_half_bound() -> None:
     assert half_bound(snapshot) == ("default/g",)
 
 
-def test_pods_that_request_nothing_count_as_ready() -> None:
+@pytest.mark.parametrize("nothing", [{}, {"size": "0c/0Gi"}])
+def test_pods_that_request_nothing_count_as_ready(nothing: JsonObject) -> None:
     pods: JsonObject = {
         "b": {"count": 2, "size": "1c", "group": "g", "node": "n1"},
-        "e": {"count": 2, "group": "g"},
+        "e": {"count": 2, "group": "g", **nothing},
     }
 
     assert half_bound(cluster({"n1": "8c"}, {"g": 4}, pods)) == ()

@@ -19,7 +19,7 @@ from vcray.core.hypernodes import hypernodes_of
 from vcray.core.queuetree import QueueTree, queue_tree
 from vcray.core.snapshot import Snapshot
 from vcray.core.space import CPU, MEMORY, PODS, ResourceSpace
-from vcray.core.subjobs import find_subjobs
+from vcray.core.subjobs import find_subjobs, requests_nothing
 from vcray.core.tables import ALLOCATED_STATUS, MISSING, STATUSES, HostPort, NodeTable, ShapeSpec, Status
 from vcray.core.view import LiveJobs, LiveNodes, LiveQueues, Shape, View
 
@@ -131,7 +131,7 @@ def build_shape(row: int, spec: ShapeSpec, space: ResourceSpace, ports: Mapping[
         req=req,
         nonzero=nonzero,
         nonzero_but_pods=tuple(r for r in nonzero if r != PODS),
-        best_effort=all(r == PODS for r in nonzero),
+        best_effort=requests_nothing(spec),
         ports=tuple(sorted({ports[port] for port in spec.ports})),
         port_clashes=tuple(sorted(clashes)),
     )

@@ -131,7 +131,7 @@ def find_subjobs(snapshot: Snapshot, tree: HyperNodes, tasks_of: Callable[[int],
     table = snapshot.tasks
     of_task = np.full(len(table), MISSING, dtype=np.int64)
     holds = _ALLOCATED[table.status] & (table.node != MISSING)
-    empty = np.array([_empty(shape) for shape in snapshot.shapes], dtype=np.bool_)
+    empty = np.array([requests_nothing(shape) for shape in snapshot.shapes], dtype=np.bool_)
     for job in chosen:
         made = parts[job] = _parts(snapshot, tree, job, tasks_of(job), len(found), empty)
         found += made.subjobs
@@ -185,7 +185,7 @@ def _members(
     return {part: np.sort(np.concatenate(rows)) for part, rows in found.items()}
 
 
-def _empty(shape: ShapeSpec) -> bool:
+def requests_nothing(shape: ShapeSpec) -> bool:
     """Does a pod of the shape request nothing but its slot?"""
     return all(name == FIRST[PODS] or not amount for name, amount in shape.requests)
 

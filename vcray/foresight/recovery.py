@@ -20,6 +20,7 @@ from vcray.core.decisions import Decisions, Evict
 from vcray.core.policy import Policy
 from vcray.core.session import decide
 from vcray.core.snapshot import Snapshot
+from vcray.core.subjobs import requests_nothing
 from vcray.core.tables import MISSING, GroupStatus, Phase, Status
 
 REASON = "gang is bound below its minimum and cannot be completed"
@@ -118,9 +119,7 @@ def _was_ready(status: GroupStatus) -> bool:
 
 def _pending_best_effort(snapshot: Snapshot) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """(J,) pending pods that request nothing: Volcano counts them as ready."""
-    empty = np.array(
-        [all(name == "pods" for name, _ in shape.requests) for shape in snapshot.shapes], dtype=np.bool_
-    )
+    empty = np.array([requests_nothing(shape) for shape in snapshot.shapes], dtype=np.bool_)
     tasks = snapshot.tasks
     if not len(tasks):
         return np.zeros(len(snapshot.jobs), dtype=np.int64)
