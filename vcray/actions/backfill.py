@@ -15,7 +15,7 @@ still to come will place.
 from __future__ import annotations
 
 from collections.abc import Set
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -30,6 +30,10 @@ from vcray.core.session import Session
 from vcray.core.subjobs import Parts, SubJob
 from vcray.core.tables import MISSING, Phase, Status
 from vcray.core.view import View
+
+
+AFTER_MATES: Final = "waits until pods of its job that request something have a HyperNode with room for all"
+"""What a pod says that may not choose the HyperNode for others."""
 
 
 class BackfillArgs(Args):
@@ -94,7 +98,7 @@ class Backfill(Action):
         elif promised:
             ledger.rollback(mark)
         elif nodes.settled is None or not placer.promise(job, shape, task, _scope(session, nodes.free, near)):
-            session.record.refused[task] = placer.explain(job, shape, _scope(session, None, near))
+            session.record.refused[task] = _why(session, job, task, near)
         if near is not None and ledger.node[task] != MISSING:
             _joins(view, task, ledger.node[task])
 
@@ -137,6 +141,17 @@ def _near(session: Session, task: int) -> Int | None:
             of = [tree.rows(row) for row in sorted(inside)]
             rows = np.intersect1d(rows, np.concatenate([*of, np.zeros(0, dtype=np.int64)]))
     return rows
+
+
+def _why(session: Session, job: int, task: int, near: Int | None) -> str:
+    """Why a task was given no node."""
+    view, placer = session.view, session.placer
+    shape = view.shapes[int(view.snapshot.tasks.shape[task])]
+    if near is None:
+        return placer.explain(job, shape)
+    if not len(near):
+        return AFTER_MATES
+    return placer.explain(job, shape, Scope(view.hypernodes.covering(near.tolist()), near))
 
 
 def _mates_come_first(view: View, part: Parts | SubJob) -> bool:
