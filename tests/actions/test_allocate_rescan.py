@@ -113,12 +113,14 @@ class Rescan:
                 Placer(view, self.session.chains, self.session.ledger).hold(job, shape, task, node)
 
     def has_place(self, task: int) -> bool:
-        table = self.view.snapshot.tasks
-        node, request = int(table.nominated[task]), self.view.shapes[int(table.shape[task])].req
-        room = self.view.nodes.future[:, node].tolist()
-        return node != MISSING and all(
-            request[row] <= room[row] for row in range(len(room)) if request[row] or row in (CPU, MEMORY)
+        table, view = self.view.snapshot.tasks, self.view
+        node, shape = int(table.nominated[task]), view.shapes[int(table.shape[task])]
+        room = view.nodes.future[:, node].tolist()
+        fits = all(
+            shape.req[row] <= room[row] for row in range(len(room)) if shape.req[row] or row in (CPU, MEMORY)
         )
+        placer = Placer(view, self.session.chains, self.session.ledger)
+        return node != MISSING and fits and placer.allows(int(table.job[task]), shape, node)
 
     def queue_of(self, job: int) -> int:
         return int(self.view.snapshot.jobs.queue[job])

@@ -105,3 +105,15 @@ def test_other_events_do_not_wait() -> None:
     evicted = (Event("PodGroup", "a/g", "u", "Normal", "Evict", "why"),)
 
     assert novelty.keep(Decisions(1, events=evicted), now=0.0).events == evicted
+
+
+def test_a_node_that_an_eviction_made_room_on_is_told_at_once() -> None:
+    """Only the round that evicts tells it: held back until the pod has waited a second, it would never be written."""
+    novelty = Novelty(patience_s=1.0)
+    pods = (("default/p", "uid-p"),)
+    promised = Waiting("default/g", pods, "Unschedulable", "once resource is released", "n1")
+    later = Waiting("default/g", pods, "Unschedulable", "once resource is released")
+
+    assert novelty.keep(Decisions(1, waiting=(promised,)), now=0.0).waiting == (promised,)
+    assert novelty.keep(Decisions(2, waiting=(later,)), now=0.1).waiting == ()
+    assert novelty.keep(Decisions(3, waiting=(later,)), now=2.0).waiting == (later,)

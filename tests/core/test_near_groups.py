@@ -16,7 +16,8 @@ from vcray.core.tables import MISSING, Closeness, Status, SubGroupPolicy
 
 
 class Walk:
-    """One job whose sub-groups must each be in one rack; a node takes one pod. Volcano's loop, told plainly."""
+    """One job whose sub-groups must each be in one rack; a node takes one pod. Volcano's loop, told plainly,
+    but that a group which no rack holds whole may start where its minimum fits."""
 
     def __init__(self, racks: dict[str, list[bool]], groups: dict[str, int], size: int, least: int) -> None:
         self.idle = {rack: nodes.count(True) for rack, nodes in racks.items()}
@@ -42,6 +43,8 @@ class Walk:
             racks = [self.rack[group]]
         else:
             racks = [rack for rack in self.idle if self.frozen[rack] >= self.left[group]]
+            least = min(self.size, self.left[group])
+            racks = racks or [rack for rack in self.idle if self.frozen[rack] >= least]
         racks = [rack for rack in racks if self.idle[rack] >= need and need <= self.left[group]]
         if not racks:
             return False

@@ -19,10 +19,17 @@ T = TypeVar("T")
 class Hosted:
     """Scheduler, controllers or both on one server; a context manager."""
 
-    def __init__(self, kubeconfig: Path, *components: str, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        kubeconfig: Path,
+        *components: str,
+        settings: Settings | None = None,
+        conf: str | None = None,
+    ) -> None:
         self._kubeconfig = kubeconfig
         self._components = components
         self._settings = settings
+        self._conf = conf
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="control plane", daemon=True)
         self.plane: ControlPlane
@@ -60,7 +67,7 @@ class Hosted:
 
     async def _start(self) -> None:
         self._transport = await load(self._kubeconfig)
-        self.plane = ControlPlane(self._transport, self._settings)
+        self.plane = ControlPlane(self._transport, self._settings, self._conf)
         await self.plane.ensure_queues()
         for component in self._components:
             await self.plane.start_component(component)

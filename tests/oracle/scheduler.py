@@ -261,8 +261,7 @@ class Scheduler:
         nodes = {pod.name: self.cluster.nodes[pod.object["status"]["nominatedNodeName"]] for pod in kept}
         if any(self.is_cleared_for(pod, nodes[pod.name]) for pod in kept):
             for pod in kept:
-                allowed = pod.status == "Pending" and self.allowed_by_object(pod, nodes[pod.name])
-                if allowed and self.has_kept(pod):
+                if pod.status == "Pending" and self.has_kept(pod):
                     self.put(pod, nodes[pod.name], "Pipelined")
 
     def is_cleared_for(self, pod: Pod, node: Node, before: bool = False) -> bool:
@@ -272,7 +271,8 @@ class Scheduler:
 
     def has_kept(self, pod: Pod) -> bool:
         node = self.nominated(pod)
-        return node is not None and filters.fits(pod.request, node.future_idle())
+        allowed = node is not None and self.allowed_by_object(pod, node)
+        return allowed and filters.fits(pod.request, node.future_idle())
 
     def overused(self, name: str) -> bool:
         if self.enabled("proportion", "enabledOverused") is None:

@@ -108,34 +108,34 @@ class Topology:
         if start is None:
             return []
         found = [h for h in self.inside(start) if self.tiers[h] <= limit]
-        if held is None:
-            need = (job.min_resources or {}) if whole else self._pending(job)
-            rows = (
-                {"cpu", "memory", *need} if whole else {"cpu", "memory", *(k for k, v in need.items() if v)}
-            )
-            found = [
-                h
-                for h in found
-                if any(
-                    all(need.get(k, 0) <= sums.get(k, 0) for k in rows)
-                    for sums in (self.idle[h], self.future[h])
-                )
-            ]
+        if held is None and whole:
+            found = self._holding(found, job.min_resources or {})
+        elif held is None:
+            found = self._holding(found, self._pending(job)) or self._holding(found, self._minimum(job))
         return [
             [h for h in found if self.tiers[h] == tier] for tier in sorted({self.tiers[h] for h in found})
         ]
 
     def lets(self, job: Job, node: str) -> bool:
-        """May a pod that requests nothing be on the node? Not before its mates that request something are somewhere."""
-        if job.topology is None or self.limit(job) is None:
+        """May a pod that requests nothing be on the node?"""
+        limit, held = self.limit(job) if job.topology is not None else None, self.held.get(job.id)
+        if limit is None or limit >= self.highest:
             return True
-        mates = any(pod.status == "Pending" and not pod.best_effort for pod in job.pods)
-        for whole in (True, False):
-            inside = [h for group in self.gradients(job, TOP, whole) for h in group]
-            waits = self.held[job.id] is None and mates
-            if TOP not in inside and (waits or not any(node in self.nodes[h] for h in inside)):
-                return False
-        return True
+        if held is not None:
+            around = self._around(held, TOP, limit)
+            return around is not None and node in self.nodes[around]
+        allowed = [h for h in self.names if self.tiers[h] <= limit]
+        better = [h for h in allowed if self._lets_all(job, h)]
+        return any(node in self.nodes[h] for h in better or allowed)
+
+    def _lets_all(self, job: Job, hypernode: str) -> bool:
+        """Are there slots for all its pending pods, and nodes that would let each in?"""
+        nodes = [self.s.cluster.nodes[name] for name in self.nodes[hypernode]]
+        waiting = [pod for pod in job.pods if pod.status == "Pending"]
+        slots = sum(max(0, node.idle().get("pods", 0)) for node in nodes)
+        return slots >= len(waiting) and all(
+            any(self.s.allowed_by_object(pod, node) for node in nodes) for pod in waiting
+        )
 
     def joins(self, job: Job, pod: Pod) -> None:
         """A pod that requests nothing was given a node."""
@@ -150,9 +150,29 @@ class Topology:
             return around
         return root if around in self.above(root) else None
 
+    def _holding(self, hypernodes: list[str], need: Amounts) -> list[str]:
+        rows = {"cpu", "memory", *need}
+        return [
+            h
+            for h in hypernodes
+            if any(
+                all(need.get(k, 0) <= sums.get(k, 0) for k in rows) for sums in (self.idle[h], self.future[h])
+            )
+        ]
+
+    @staticmethod
+    def _minimum(job: Job) -> Amounts:
+        """The least that as many pending pods as the job needs can ask for, resource by resource."""
+        requests = [pod.request for pod in job.pods if pod.status == "Pending"]
+        names = {name for request in requests for name in request}
+        count = max(1, job.min_available)
+        sums = {name: sum(sorted(request.get(name, 0) for request in requests)[:count]) for name in names}
+        return {name: amount for name, amount in sums.items() if amount}
+
     @staticmethod
     def _pending(job: Job) -> Amounts:
-        return total_of(pod.request for pod in job.pods if pod.status == "Pending")
+        total = total_of(pod.request for pod in job.pods if pod.status == "Pending")
+        return {name: amount for name, amount in total.items() if amount}
 
     # ---- scores ----
 

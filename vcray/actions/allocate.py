@@ -58,7 +58,7 @@ class Allocate(Action):
     ) -> set[int]:
         """Turns of jobs that places are kept for; gives those that are through for the round, they or queue-mates."""
         through: set[int] = set()
-        kept = Kept(session.view, session.chains, rows, jobs)
+        kept = Kept(session.placer, rows, jobs)
         if not kept.waiting:
             return through
         session.kept = kept
@@ -76,7 +76,7 @@ class Allocate(Action):
                 turns.push_job(job)
             else:
                 through.add(job)
-            kept.had_turn(job, job in through, session.placer)
+            kept.had_turn(job, job in through)
             turns.push_queue(queue)
         return through
 

@@ -6,7 +6,7 @@ that mix in best-effort pods complete. One that fits nowhere does not stop the o
 What a pod that was evicted in this round holds (its slot, host ports, neighbourhood) filters take for free, as it will be once the
 pod is gone. Its node is therefore only promised: a later round sees the pod ending, and binds when nothing is in the way.
 
-A pod of a job whose topology is hard goes where its mates allow it to be, as in `allocate`; where these are is settled first.
+A pod of a job or sub-group whose topology is hard stays within the HyperNode where its mates may be.
 
 Room that was made by evictions goes to those whom it was made for first (`core/kept`), also to those that an `allocate` which is
 still to come will place.
@@ -15,7 +15,8 @@ still to come will place.
 from __future__ import annotations
 
 from collections.abc import Set
-from typing import Final, NamedTuple
+from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -23,17 +24,14 @@ from pydantic import Field
 from vcray.core.action import Action
 from vcray.core.arrays import Int
 from vcray.core.choose import Scope
+from vcray.core.hypernodes import HyperNodes
 from vcray.core.kept import nominees
 from vcray.core.order import Turns, Worksheet
 from vcray.core.plugin import Args
 from vcray.core.session import Session
-from vcray.core.subjobs import Parts, SubJob
+from vcray.core.space import PODS
 from vcray.core.tables import MISSING, Phase, Status
 from vcray.core.view import View
-
-
-AFTER_MATES: Final = "waits until pods of its job that request something have a HyperNode with room for all"
-"""What a pod says that may not choose the HyperNode for others."""
 
 
 class BackfillArgs(Args):
@@ -50,7 +48,7 @@ class Backfill(Action):
     def run(self, session: Session) -> None:
         """Collect first, then place."""
         found = self._collect(session)
-        kept = nominees(session.view) if found else {}
+        kept = nominees(session.placer) if found else {}
         found.sort(key=lambda pair: pair[1] not in kept)
         left = {session.ledger.node[task] for task, _ in session.ledger.evictions()}
         spared = set(kept.values()) if "allocate" in session.to_come else set()
@@ -125,41 +123,52 @@ def _scope(session: Session, rows: Int | None, near: Int | None) -> Scope | None
 
 
 def _near(session: Session, task: int) -> Int | None:
-    """Rows of the nodes where a topology, of the task's job and of its sub-group, lets it be; None: everywhere.
+    """Rows of the nodes where a hard topology, of the task's job and of its sub-group, lets it be; None: everywhere.
 
-    None of them as long as mates that request something have yet to find where all of them can be."""
-    view, tree, chains = session.view, session.view.hypernodes, session.chains.parts
+    The first pod of a part goes into a HyperNode where its mates find slots, and nodes that let them in, if there is one."""
+    view, tree = session.view, session.view.hypernodes
     parts, sub = view.subjobs.of_job.get(int(view.snapshot.tasks.job[task])), view.subjobs.of(task)
-    if parts is None or sub is None or not parts.stays_near:
+    if parts is None or sub is None or not session.chains.parts.domains:
         return None
-    rows = np.arange(len(view.snapshot.nodes) if tree.ready else 0)
-    for part in (parts, sub):
-        inside = {row for group in chains.gradients(view, part, tree.top) for row in group}
-        if tree.top not in inside and _mates_come_first(view, part):
-            return rows[:0]
-        if tree.top not in inside:
-            of = [tree.rows(row) for row in sorted(inside)]
-            rows = np.intersect1d(rows, np.concatenate([*of, np.zeros(0, dtype=np.int64)]))
-    return rows
+    allowed: list[Int] = []
+    better: list[Int] = []
+    for part, subjobs in ((parts, parts.subjobs), (sub, (sub,))):
+        if part.limit is None or part.limit >= tree.highest:
+            continue
+        around = tree.around(part.allocated, part.limit)
+        pending = np.concatenate([mates.tasks for mates in subjobs])
+        pending = pending[view.status[pending] == Status.PENDING]
+        good = [row for row in around if part.allocated != MISSING or _lets_all(session, pending, row)]
+        allowed.append(_rows_of(tree, around))
+        better.append(_rows_of(tree, good or around))
+    if not allowed:
+        return None
+    rows: Int = reduce(np.intersect1d, better)
+    return rows if len(rows) else reduce(np.intersect1d, allowed)
+
+
+def _rows_of(tree: HyperNodes, hypernodes: list[int]) -> Int:
+    return np.unique(np.concatenate([*map(tree.rows, hypernodes), np.zeros(0, dtype=np.int64)]))
+
+
+def _lets_all(session: Session, tasks: Int, hypernode: int) -> bool:
+    """Are there slots for all the tasks inside a HyperNode, and nodes whose objects let each in?"""
+    view, table = session.view, session.view.snapshot.tasks
+    rows = view.hypernodes.rows(hypernode)
+    if int(np.maximum(view.nodes.idle[PODS, rows], 0).sum()) < len(tasks):
+        return False
+    job = int(table.job[tasks[0]])
+    shapes = np.unique(table.shape[tasks]).tolist()
+    return all(session.placer.class_of(job, view.shapes[shape]).static[rows].any() for shape in shapes)
 
 
 def _why(session: Session, job: int, task: int, near: Int | None) -> str:
     """Why a task was given no node."""
     view, placer = session.view, session.placer
     shape = view.shapes[int(view.snapshot.tasks.shape[task])]
-    if near is None:
+    if near is None or not len(near):
         return placer.explain(job, shape)
-    if not len(near):
-        return AFTER_MATES
     return placer.explain(job, shape, Scope(view.hypernodes.covering(near.tolist()), near))
-
-
-def _mates_come_first(view: View, part: Parts | SubJob) -> bool:
-    """Is nobody of a part anywhere, while some that request something wait?"""
-    subjobs = part.subjobs if isinstance(part, Parts) else (part,)
-    return part.allocated == MISSING and any(
-        bool((view.status[sub.tasks[~sub.empty]] == Status.PENDING).any()) for sub in subjobs
-    )
 
 
 def _joins(view: View, task: int, node: int) -> None:
@@ -169,4 +178,4 @@ def _joins(view: View, task: int, node: int) -> None:
     here = tree.covering([node])
     if sub is not None and sub.near:
         sub.allocated = tree.lca(sub.allocated, here)
-        parts.allocated = tree.lca(parts.allocated, here)
+    parts.allocated = tree.lca(parts.allocated, here)

@@ -3,7 +3,8 @@
 The kernel is pure: a gang that waits yields the same status, conditions and events in every round. Volcano writes them each
 second; here only what is new goes out, until the process restarts. A round runs milliseconds after a change, so a job whose pods
 are still being made looks unschedulable for a moment: that a pod or group cannot be scheduled is told only once it has been so
-for `patience_s`. Commits and evictions always pass. A job that waits as it did before costs one comparison.
+for `patience_s`. Commits and evictions always pass, and so does the node that an eviction made room on, which no later round says
+again. A job that waits as it did before costs one comparison.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ class Novelty:
             fresh = []
             for pod in group.pods:
                 last = known.said.get(pod[1])
-                if self._is_young(since[pod[1]], now):
+                if not group.nominated and self._is_young(since[pod[1]], now):
                     known.settled = False
                     if last is not None:
                         said[pod[1]] = last

@@ -30,7 +30,8 @@ class Failure:
 
 
 def signature(session: Session, parts: Parts, queue: int, tasks: Sequence[int]) -> object | None:
-    """Two jobs with equal ones come to the same end; None for a job that is not like others: grouped, started, or with roles.
+    """Two jobs with equal ones come to the same end; None for a job that is not like others: grouped, started, tried before in the
+    session, with roles, or scored by itself.
 
     Holds while the ledger is in the same state, which is part of it."""
     view = session.view
@@ -42,7 +43,10 @@ def signature(session: Session, parts: Parts, queue: int, tasks: Sequence[int]) 
         return None
     rows = list(tasks)
     shapes = table.shape[rows]
-    if (table.nominated[rows] >= 0).any():
+    if (table.nominated[rows] >= 0).any() or session.chains.parts.apart(view, job):
+        return None
+    tried = (session.ledger.undone, session.record.refused)
+    if any(task in before for before in tried for task in rows):
         return None
     return (
         session.ledger.version,

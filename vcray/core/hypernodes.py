@@ -159,6 +159,13 @@ class HyperNodes:
         mine = self.ancestors(one)
         return next(row for row in self.ancestors(other) if row in mine)
 
+    def around(self, allocated: int, limit: int) -> list[int]:
+        """The widest HyperNodes up to a tier that a part may be in which `allocated` (a row, MISSING: nothing) holds so far;
+        none when that is above the tier."""
+        if allocated == MISSING:
+            return [row for row in range(len(self.names)) if self.tier[row] <= limit]
+        return [row for row in self.ancestors(allocated) if self.tier[row] <= limit][-1:]
+
     def covering(self, nodes: Sequence[int]) -> int:
         """The lowest-tier HyperNode that holds all these node rows; MISSING for no nodes. The first by name of several."""
         if not len(nodes):

@@ -18,39 +18,40 @@ import numpy as np
 from vcray.core.arrays import Int
 from vcray.core.order import ascending_tasks
 from vcray.core.place import Placer
-from vcray.core.policy import Chains
 from vcray.core.space import PODS
 from vcray.core.tables import MISSING, Status
-from vcray.core.view import View
 
 
-def nominees(view: View) -> dict[int, int]:
+def nominees(placer: Placer) -> dict[int, int]:
     """Pending tasks that some room is kept for -> row of its node."""
-    table = view.snapshot.tasks
+    view, table = placer.view, placer.view.snapshot.tasks
     rows = np.flatnonzero((table.nominated != MISSING) & (view.status == Status.PENDING))
-    return {task: int(table.nominated[task]) for task in rows.tolist() if has_room(view, task)}
+    return {task: int(table.nominated[task]) for task in rows.tolist() if has_room(placer, task)}
 
 
-def has_room(view: View, task: int) -> bool:
-    """Has the node that is nominated for the task room for it, or will it have? None while cpu or memory are overcommitted."""
-    table = view.snapshot.tasks
-    room = view.nodes.future[:, int(table.nominated[task])].copy()
+def has_room(placer: Placer, task: int) -> bool:
+    """May the task go to the node that is nominated for it, and has that room for it, or will it have? None while cpu or memory
+    are overcommitted."""
+    view, table = placer.view, placer.view.snapshot.tasks
+    node, shape = int(table.nominated[task]), view.shapes[int(table.shape[task])]
+    room = view.nodes.future[:, node].copy()
     room[PODS:] = np.maximum(room[PODS:], 0)
-    return bool((view.shapes[int(table.shape[task])].request <= room).all())
+    return bool((shape.request <= room).all()) and placer.allows(int(table.job[task]), shape, node)
 
 
 class Kept:
     """Jobs among `jobs` with such pods among `tasks`. `waiting`: queue row -> those that still wait for them to be placed;
     `tasks`: job row -> those pods, in their order."""
 
-    def __init__(self, view: View, chains: Chains, tasks: Int, jobs: list[int]) -> None:
-        self.view = view
+    def __init__(self, placer: Placer, tasks: Int, jobs: list[int]) -> None:
+        self.placer = placer
+        view = self.view = placer.view
         self.waiting: dict[int, set[int]] = {}
         self.tasks: dict[int, list[int]] = {}
         table, job_table = view.snapshot.tasks, view.snapshot.jobs
         rows = tasks[table.nominated[tasks] != MISSING]
-        for task in ascending_tasks(view, chains, rows, table.job[rows]).tolist():
-            if has_room(view, task):
+        for task in ascending_tasks(view, placer.chains, rows, table.job[rows]).tolist():
+            if has_room(placer, task):
                 self.tasks.setdefault(int(table.job[task]), []).append(task)
         for job in self.tasks.keys() & set(jobs):
             self.waiting.setdefault(int(job_table.queue[job]), set()).add(job)
@@ -79,7 +80,7 @@ class Kept:
         others = self._open[(self._open != task) & (self.view.status[self._open] == Status.PENDING)]
         return np.unique(self.view.snapshot.tasks.nominated[others])
 
-    def had_turn(self, job: int, through: bool, placer: Placer) -> None:
+    def had_turn(self, job: int, through: bool) -> None:
         """A turn of the job is over; `through`: it was its last of this round, so what is on its way out for it is promised."""
         waiting = self.waiting[int(self.view.snapshot.jobs.queue[job])]
         table, releasing = self.view.snapshot.tasks, self.view.nodes.releasing
@@ -87,15 +88,9 @@ class Kept:
         if through or not tasks:
             waiting.discard(job)
             self._open = self._open[table.job[self._open] != job]
-        if not through or not tasks:
+        if not through or not tasks or not releasing[:, table.nominated[self.tasks[job]]].any():
             return
-        places = {
-            task: (self.view.shapes[int(table.shape[task])], int(table.nominated[task]))
-            for task in self.tasks[job]
-        }
-        if any(
-            releasing[:, node].any() and placer.allows(job, shape, node) for shape, node in places.values()
-        ):
-            for task in tasks:
-                if has_room(self.view, task):
-                    placer.hold(job, places[task][0], task, places[task][1])
+        for task in tasks:
+            if has_room(self.placer, task):
+                shape = self.view.shapes[int(table.shape[task])]
+                self.placer.hold(job, shape, task, int(table.nominated[task]))

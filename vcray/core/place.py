@@ -195,8 +195,8 @@ class Placer:
         return self._terms_let(cls, node) and not self.ledger.pipeline(job, shape, [task], [node], reason)
 
     def hold(self, job: int, shape: Shape, task: int, node: int) -> bool:
-        """Promise a node to one task for which room was made there, unless its object is against it. True when done."""
-        return self.allows(job, shape, node) and not self.ledger.pipeline(job, shape, [task], [node])
+        """Promise a node to one task for which room was made there, whatever filters see of those who leave. True when done."""
+        return not self.ledger.pipeline(job, shape, [task], [node])
 
     def allows(self, job: int, shape: Shape, node: int) -> bool:
         """Is nothing of the node's object (cordon, taints, labels) against pods of the shape?"""
@@ -241,8 +241,10 @@ class Placer:
         self._refusals[self._company(job, shape), refusal.queue] = refusal
 
     def _company(self, job: int, shape: Shape) -> object:
-        """The class, and how its pods of this job differ in what plugins reserve for them."""
+        """The class, and how its pods of this job differ in what plugins reserve for them, or in how they are scored."""
         cls = self.class_of(job, shape)
+        if self.chains.parts.taskers and self.chains.parts.apart(self.view, job):
+            return cls, job
         if not cls.reserves:
             return cls
         tasks = self.view.tasks_of_job[job]

@@ -8,7 +8,7 @@ HyperNode that may hold the part: a soft one allows the cluster's top, so "soft"
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -226,17 +226,19 @@ def fnv32(text: str) -> int:
 
 
 def _recover(snapshot: Snapshot, tree: HyperNodes, parts: Parts, holds: Bool) -> None:
-    """What holds the parts that have a topology: the lowest HyperNode over the nodes of their pods; the job's is above all."""
+    """What holds the parts that have a topology: the lowest HyperNode over the nodes of their pods; the job's is above all, above
+    all parts when it has one itself."""
     table = snapshot.tasks
+    over = []
     for sub in parts.subjobs:
-        if sub.near:
-            held = sub.tasks[holds[sub.tasks]]
-            if len(held):
-                sub.allocated = tree.covering(table.node[held].tolist())
-    parts.allocated = common(tree, (sub.allocated for sub in parts.subjobs))
+        held = sub.tasks[holds[sub.tasks]]
+        if len(held) and (sub.near or parts.near):
+            over.append(tree.covering(table.node[held].tolist()))
+            sub.allocated = over[-1] if sub.near else MISSING
+    parts.allocated = common(tree, over)
 
 
-def common(tree: HyperNodes, rows: Iterator[int]) -> int:
+def common(tree: HyperNodes, rows: Iterable[int]) -> int:
     """The lowest common ancestor of some HyperNodes, MISSING for none."""
     held = MISSING
     for row in rows:

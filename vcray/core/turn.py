@@ -6,7 +6,7 @@ between. What a turn takes off the worksheet is gone for the round, placed or no
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 import numpy as np
 
@@ -47,6 +47,8 @@ class Turn:
         self.part = subjob if grouped else None
         self.grouped = grouped
         self.scope = scope
+        self._supposed: Sequence[int] = ()
+        """Tasks that count as allocated while it is asked whether the job goes on without one that is refused."""
 
     def ready(self) -> bool:
         """May what is placed be kept?"""
@@ -92,6 +94,9 @@ class Turn:
         if self.ready() or self.pipelined():
             return None
         session.ledger.suppose_undone(run, refusal.seats)
+        self._supposed = [
+            task for task, (status, _) in zip(run, refusal.seats, strict=False) if status in READY_STATUS
+        ]
         if held:
             sheet.pop(self.unit, sheet.left(self.unit))
             return refusal
@@ -180,11 +185,12 @@ class Turn:
         failed = self.session.record.roles_failed(self.unit)
         if least < sum(minimum for _, minimum in minimums):
             return self._others_suffice(failed, least)
-        counts = self.view.jobs.role_count
+        counts, roles = self.view.jobs.role_count, self.view.snapshot.tasks.role
         for role, minimum in minimums:
             if role in failed and minimum > 0:
                 count = counts[job, role]
-                if sum(count[status] for status in READY_STATUS) + count[BEST_EFFORT] < minimum:
+                supposed = sum(int(roles[task]) == role for task in self._supposed)
+                if sum(count[status] for status in READY_STATUS) + supposed + count[BEST_EFFORT] < minimum:
                     return False
         return True
 
@@ -198,5 +204,6 @@ class Turn:
         }
         good = ~np.isin(roles, sorted(bad))
         status = self.view.status[tasks]
-        left = np.isin(status, READY_STATUS) | (good & (status == Status.PENDING))
+        left = np.isin(status, READY_STATUS) | np.isin(tasks, self._supposed)
+        left |= good & (status == Status.PENDING)
         return int(left.sum()) >= least

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 from pydantic import Field, JsonValue, field_validator
@@ -31,6 +31,8 @@ from vcray.plugins.network_topology_aware.packing import Packing, TierPacking, W
 _FAMILY = "hypernode.binpack.resources."
 _FADING = 0.8
 _DOMAINS = 8
+Asked: TypeAlias = tuple[Int, set[int]]
+"""Amounts (R,) and the rows that are named."""
 
 
 class NetworkTopologyAwareArgs(Args):
@@ -96,7 +98,9 @@ class NetworkTopologyAware(Plugin[NetworkTopologyAwareArgs]):
     def domains(
         self, view: View, part: Parts | SubJob, root: int, purpose: Purpose
     ) -> Sequence[Sequence[int]]:
-        """HyperNodes by tier, narrow first; wide first and few for an eviction. Without a known tier: the root alone."""
+        """HyperNodes by tier, narrow first; wide first and few for an eviction. Without a known tier: the root alone.
+
+        Where none holds all pending pods of a sub-group, its elastic ones included, those that hold enough for it to start."""
         if part.limit is None:
             return [[root]]
         tree, limit = view.hypernodes, part.limit
@@ -105,16 +109,20 @@ class NetworkTopologyAware(Plugin[NetworkTopologyAwareArgs]):
             return []
         found = tree.inside(start)
         if part.allocated == MISSING:
-            found = found[self._fits(view, part, found, purpose)]
+            needs = [_asks(view, part)]
+            if isinstance(part, SubJob) and purpose is Purpose.ALLOCATE:
+                needs.append(_least(view, part))
+            fitting = (found[self._fits(view, need, found, purpose)] for need in needs)
+            found = next((rows for rows in fitting if len(rows)), found[:0])
         tiers = tree.tiers[found]
         ordered = [found[tiers == tier].tolist() for tier in sorted({*tiers.tolist()}) if tier <= limit]
         if purpose is Purpose.ALLOCATE:
             return ordered
         return _few(ordered[::-1], self.args.domains)
 
-    def _fits(self, view: View, part: Parts | SubJob, found: Int, purpose: Purpose) -> Int:
-        """(k,) bool: could each hold the part by its sums, as they stood when the session opened?"""
-        need, named = _least(view, part)
+    def _fits(self, view: View, asked: Asked, found: Int, purpose: Purpose) -> Int:
+        """(k,) bool: could each hold that much by its sums, as they stood when the session opened?"""
+        need, named = asked
         rows = sorted({CPU, MEMORY, *named})
         use = view.hyperuse
         if purpose is Purpose.EVICT:
@@ -178,20 +186,28 @@ def _start(tree: HyperNodes, allocated: int, root: int, limit: int) -> int:
         return root
     if tree.tier[allocated] > limit:
         return MISSING
-    around = [row for row in tree.ancestors(allocated) if tree.tier[row] <= limit][-1]
+    [around] = tree.around(allocated, limit)
     if root in tree.ancestors(around):
         return around
     return root if around in tree.ancestors(root) else MISSING
 
 
-def _least(view: View, part: Parts | SubJob) -> tuple[Int, set[int]]:
-    """What a part asks for at least (R,), and the rows that it names: a job's minResources, a sub-group's pending pods."""
+def _asks(view: View, part: Parts | SubJob) -> Asked:
+    """What a part asks for: a job's minResources, a sub-group's pending pods."""
     if isinstance(part, Parts):
         jobs = view.snapshot.jobs
         named = np.flatnonzero(jobs.min_resources_named[:, part.job]).tolist()
         return jobs.min_resources[:, part.job], set(named)
     pending = part.tasks[view.status[part.tasks] == Status.PENDING]
     total = _sum(view, pending)
+    return total, set(np.flatnonzero(total).tolist())
+
+
+def _least(view: View, part: SubJob) -> Asked:
+    """What as many of its pending pods as make a part ready ask for at least."""
+    pending = part.tasks[view.status[part.tasks] == Status.PENDING]
+    each = np.sort(view.requests[:, view.snapshot.tasks.shape[pending]], axis=1)
+    total: Int = each[:, : max(1, part.least)].sum(axis=1)
     return total, set(np.flatnonzero(total).tolist())
 
 
