@@ -8,11 +8,12 @@ from time import perf_counter
 
 from vcray.actors.watchdog import Watchdog
 from vcray.config.scheduler import load_scheduler_config
+from vcray.config.userfiles import endless
 from vcray.core.decisions import LeftOut
 from vcray.core.fence import Fence, Overrun, users_of, watched
 from vcray.core.policy import Policy, build_policy
 from vcray.core.shardrules import Mode, with_shard
-from vcray.errors import ConfigError, Problem
+from vcray.errors import ConfigError
 from vcray.kube.remote import HttpRemote
 from vcray.log import get_logger
 from vcray.metrics import Metrics
@@ -37,9 +38,8 @@ def policy_in_time(text: str, registry: Registry, seconds: float = IMPORT_S) -> 
         return policy_from(text, registry)
     try:
         policy: Policy = watched(_importing, seconds, policy_from, (text, registry))
-    except Overrun:
-        what = f"a file that the configuration names was not imported within {seconds:g} s; look for a loop at its top level"
-        raise ConfigError(Problem("VC0110", str(registry.folder), what)) from None
+    except Overrun as error:
+        raise ConfigError(endless(registry.folder, seconds, error)) from None
     return policy
 
 

@@ -91,6 +91,12 @@ def load(path: Path) -> ModuleType:
     return module
 
 
+def endless(path: Path, seconds: float, error: BaseException) -> Problem:
+    """What is wrong with a file, or one of a folder's, whose import was interrupted by `error` (VC0110)."""
+    what = f"was not imported within {seconds:g} s; look for a loop at its top level"
+    return Problem("VC0110", _where(path, error), what)
+
+
 def _import(path: Path, name: str) -> ModuleType:
     """Import from the source itself: compiled files are told apart by whole seconds, which a quick edit defeats."""
     package = path.is_dir()
