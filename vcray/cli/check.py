@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import current_thread, main_thread
 from time import perf_counter
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -19,8 +23,11 @@ if TYPE_CHECKING:
     from vcray.registry import Registry
 
 
-CHECK_S = 20.0
-"""How long a plugin's file may take to be imported, and its hooks on one sample cluster together."""
+IMPORT_S = 20.0
+"""How long a plugin's file may take to be imported."""
+
+HOOK_S = 5.0
+"""How long one call of a plugin's hook may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +159,27 @@ def _breaches(file: Path) -> list[Problem]:
     from vcray.core.fence import Fence
     from vcray.foresight.trial import breaches
 
-    return breaches(file, Fence(perf_counter, CHECK_S, Watchdog()))
+    with _interrupts() as interrupted:
+        return breaches(file, Fence(perf_counter, HOOK_S, Watchdog()), IMPORT_S, interrupted)
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[Callable[[], bool]]:
+    """Has the user interrupted us? A KeyboardInterrupt may come from a plugin too."""
+    signals: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        signals.append(number)
+        signal.default_int_handler(number, frame)
+
+    if current_thread() is not main_thread():  # only that one hears of signals
+        yield lambda: False
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(signals)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _known(config: SchedulerConfig, registry: Registry) -> SchedulerConfig:

@@ -78,6 +78,9 @@ class Args(BaseModel):
                 for key, what in refused.items():
                     said = f"{what[:1].lower()}{what[1:]}, got {taken.pop(key)!r}; the default is kept"
                     problems.append(Problem("VC0108", f"{where}.{key}", said))
+            except Exception as error:  # a rule of a user's model
+                what = f"its arguments cannot be made: {type(error).__name__}: {error}"
+                raise ConfigError(Problem("VC0110", cls.__qualname__, what)) from error
 
 
 def _members(key: str, families: Iterable[str]) -> Iterator[str]:

@@ -153,7 +153,7 @@ def build_policy(config: SchedulerConfig, registry: Extensions) -> Policy:
         problems += action.args_model.read(arguments, f"configurations[{name}].arguments")[1]
         try:
             actions.append(action(arguments))
-        except Exception as error:  # a user's action; those of ours take any arguments
+        except (Exception, SystemExit) as error:  # a user's action; those of ours take any arguments
             what = f"action '{name}' cannot be made: {type(error).__name__}: {error}"
             raise ConfigError(Problem("VC0110", f"configurations[{name}]", what)) from error
     return Policy(tuple(actions), tuple(tiers), tuple(problems))
