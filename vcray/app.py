@@ -392,6 +392,6 @@ class _Service:
         plane = self._plane
         herald = Herald(plane.metrics, plane.tell)
         follower = follower_of(self._source, plane.reconfigure, herald)
-        await herald.told(self._source.about)(True, tuple(map(str, plane.policy.problems)))
+        await herald.told(self._source)(True, tuple(map(str, plane.policy.problems)))
         following = self._source.follow(self._client, follower, plane.time)
         work += [asyncio.create_task(follow(), name="configuration") for follow in following]

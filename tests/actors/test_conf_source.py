@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 
 from tests.conformance.harness.base import Server
 from vcray.actors.conf_file import PERIOD_S, ConfFile, ConfMap, Follower, PluginFolder, read, read_map
-from vcray.actors.conf_source import Herald, find_source
+from vcray.actors.conf_source import ConfSource, Herald, find_source
 from vcray.actors.messages import Accepted
 from vcray.actors.timekeeping import VirtualTime
 from vcray.config.language import CONF_KEY as KEY
@@ -146,22 +146,58 @@ async def test_a_configuration_may_be_asked_for(tmp_path: Path) -> None:
         await find_source(Settings(disable_default_scheduler_config=True), client)
 
 
+CONFMAP = ConfSource(
+    "", Involved("v1", "ConfigMap", "ns", "conf"), Settings(scheduler_conf_configmap="ns/conf")
+)
+
+
 async def test_what_could_not_be_read_moves_the_metrics_and_is_told_on_its_object() -> None:
     metrics, said = Metrics(), []
 
     async def tell(problems: object, about: Involved) -> None:
         said.append((problems, about.name))
 
-    hear = Herald(metrics, tell).told(Involved("v1", "ConfigMap", "ns", "conf"))
-    await hear(False, ("VC0503 configmap ns/conf: cannot be read: it was deleted",))
+    hear = Herald(metrics, tell).told(CONFMAP)
+    lost = "VC0503 configmap ns/conf: cannot be read: it was deleted"
+    await hear(False, (lost,))
 
-    assert said == [(("VC0503 configmap ns/conf: cannot be read: it was deleted",), "conf")]
+    assert said == [([f"{lost}; the last good configuration stays in force"], "conf")]
     assert metrics.registry.get_sample_value("vcray_config_last_reload_success") == 0
     assert metrics.registry.get_sample_value("vcray_config_problems_total", {"code": "VC0503"}) == 1
 
     await hear(True, ())
 
     assert metrics.registry.get_sample_value("vcray_config_last_reload_success") == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        (Settings(scheduler_conf=Path("/etc/volcano.conf")), "/etc/volcano.conf"),
+        (Settings(scheduler_conf_configmap="ns/conf"), "configmap ns/conf"),
+        (Settings(), "the default configuration"),
+    ],
+)
+async def test_each_problem_names_its_source_and_what_became_of_the_text(
+    settings: Settings, named: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    said: list[str] = []
+
+    async def tell(problems: Sequence[str], about: Involved) -> None:
+        said.extend(problems)
+
+    hear = Herald(Metrics(), tell).told(ConfSource("", CONFMAP.about, settings))
+    with caplog.at_level("WARNING", "vcray"):
+        await hear(False, ("VC0101 line 4, column 1: not YAML",))
+        await hear(True, ("VC0107 tiers[0].plugins[0]: unknown plugin 'x'",))
+
+    assert said == [
+        f"VC0101 line 4, column 1: not YAML; {named} is refused whole, and the last good configuration stays in force",
+        f"VC0107 tiers[0].plugins[0]: unknown plugin 'x'; of {named} this part alone is skipped",
+    ]
+    logged = [record.getMessage() for record in caplog.records]
+    assert ["configuration refused" in logged[0], "skipped in part" in logged[1]] == [True, True]
+    assert all(named in each for each in logged)
 
 
 # ---- a ConfigMap of the cluster, on both API servers ----

@@ -30,6 +30,15 @@ class ConfSource:
     about: Involved
     settings: Settings
 
+    @property
+    def name(self) -> str:
+        """What a user would call it."""
+        settings = self.settings
+        if settings.scheduler_conf is not None:
+            return str(settings.scheduler_conf)
+        named = settings.scheduler_conf_configmap
+        return "the default configuration" if named is None else f"configmap {named}"
+
     def follow(self, client: KubeClient, follower: Follower, time: Time) -> list[Following]:
         """What looks for changes, for ever: of the text, unless it is the default's, and of users' plugins."""
         settings, found = self.settings, []
@@ -64,24 +73,32 @@ class Herald:
         self._metrics = metrics
         self._tell = tell
 
-    def told(self, about: Involved) -> Callable[[bool, tuple[str, ...]], Awaitable[None]]:
-        """For a source whose events are about this object."""
+    def told(self, source: ConfSource) -> Callable[[bool, tuple[str, ...]], Awaitable[None]]:
+        """For a source: each problem with the name of the source, and with what became of its text."""
 
         async def hear(in_force: bool, problems: tuple[str, ...]) -> None:
             self._metrics.config_reload_success.set(in_force)
             for problem in problems:
-                log.warning("configuration" if in_force else "configuration refused", problem=problem)
+                said = "configuration skipped in part" if in_force else "configuration refused"
+                log.warning(said, source=source.name, problem=problem)
                 if problem.startswith("VC0503"):  # the coordinator never saw a text that could not be read
                     self._metrics.config_problems.labels(code="VC0503").inc()
-            await self._tell(problems, about)
+            await self._tell([_with_outcome(each, source.name, in_force) for each in problems], source.about)
 
         return hear
 
 
+def _with_outcome(problem: str, source: str, in_force: bool) -> str:
+    if in_force:
+        return f"{problem}; of {source} this part alone is skipped"
+    if source in problem:
+        return f"{problem}; the last good configuration stays in force"
+    return f"{problem}; {source} is refused whole, and the last good configuration stays in force"
+
+
 def follower_of(source: ConfSource, reconfigure: Reconfigure, herald: Herald) -> Follower:
     """A follower whose outcomes the herald tells on the source's own object."""
-    named = source.settings.scheduler_conf or source.settings.scheduler_conf_configmap or "default"
-    return Follower(str(named), source.text, reconfigure, herald.told(source.about))
+    return Follower(source.name, source.text, reconfigure, herald.told(source))
 
 
 def _map_of(settings: Settings) -> tuple[str, str]:
