@@ -8,13 +8,17 @@ from pydantic import Field
 from tests.builders import GPU
 from vcray.core.plugin import Args
 from vcray.plugins.binpack import BinpackArgs
+from vcray.plugins.capacity import CapacityArgs
 from vcray.plugins.extender.arguments import ExtenderArgs
+from vcray.plugins.network_topology_aware import NetworkTopologyAwareArgs
 from vcray.plugins.nodeorder import NodeorderArgs
 from vcray.plugins.overcommit import OvercommitArgs
 from vcray.plugins.predicates import PredicatesArgs
 from vcray.plugins.rescheduling import ReschedulingArgs
+from vcray.plugins.resource_strategy_fit.arguments import ResourceStrategyFitArgs
 from vcray.plugins.sla import SlaArgs
 from vcray.plugins.tdm import TdmArgs
+from vcray.plugins.usage.arguments import UsageArgs
 
 
 @pytest.mark.parametrize("value", ["10", 10.0, True, None, [1]])
@@ -116,4 +120,50 @@ def test_an_argument_without_a_value_keeps_its_default() -> None:
     assert [str(each) for each in problems] == [
         "VC0108 x.mine.table: must be something, got None; the default is kept",
         "VC0108 x.mine.share: must be a number, got None; the default is kept",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "key", "given", "least"),
+    [
+        (OvercommitArgs, "overcommit-factor", 0.5, 1),
+        (BinpackArgs, "binpack.cpu", -1, 0),
+        (CapacityArgs, "ancestorReclaimLevel", -1, 0),
+        (NetworkTopologyAwareArgs, "weight", -1, 0),
+        (NetworkTopologyAwareArgs, "hypernode.binpack.normal-pod.fading", -0.1, 0),
+        (NetworkTopologyAwareArgs, "hypernode.gradient.evict.max-hypernodes", 0, 1),
+        (ResourceStrategyFitArgs, "resourceStrategyFitWeight", -1, 0),
+        (UsageArgs, "cpu.weight", -1, 0),
+    ],
+)
+def test_a_number_that_is_replaced_is_told(model: type[Args], key: str, given: float, least: float) -> None:
+    args, (problem,) = model.read({key: given}, "here")
+    assert (args, problem.code, problem.where) == (model(), "VC0108", f"here.{key}")
+    assert problem.what == f"must be at least {least}, got {given}; the default is kept"
+    assert model.read({key: least}, "here")[1] == []
+
+
+def test_a_weight_of_a_family_that_is_replaced_is_told() -> None:
+    given = {"binpack.resources": GPU, f"binpack.resources.{GPU}": -2}
+    args, (problem,) = BinpackArgs.read(given, "here")  # type: ignore[arg-type]
+    assert (args.model_extra, problem.where) == ({}, f"here.binpack.resources.{GPU}")
+    assert problem.what == "must be at least 0, got -2; the default is kept"
+
+
+def test_numbers_inside_maps_that_are_replaced_are_told() -> None:
+    maps = {
+        "resources": {"cpu": {"weight": 0}},
+        "sra": {"enable": True, "weight": -1, "resources": GPU, "resourceWeight": {GPU: -1}},
+        "proportional": {
+            "enable": True,
+            "resources": GPU,
+            "resourceProportion": {f"{GPU}.cpu": -1, f"{GPU}.memory": 2},
+        },
+    }
+    _, problems = ResourceStrategyFitArgs.read(maps, "here")  # type: ignore[arg-type]
+    assert [(each.where, each.what.partition(",")[0]) for each in problems] == [
+        ("here.resources.cpu.weight", "must be at least 1"),
+        ("here.sra.weight", "must be at least 0"),
+        (f"here.sra.resourceWeight.{GPU}", "must be at least 0"),
+        (f"here.proportional.resourceProportion.{GPU}.cpu", "must be at least 0"),
     ]

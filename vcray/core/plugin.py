@@ -26,11 +26,12 @@ class Args(BaseModel):
     """Arguments of a plugin: field aliases are the keys of `volcano-scheduler.conf`.
 
     `families`: prefixes of keys that end in a free name, such as `binpack.resources.`, with the type of their values.
-    `durations`: keys of Go durations above 0."""
+    `durations`: keys of Go durations above 0; `minimums`: key or prefix -> the least number that counts."""
 
     model_config = ConfigDict(frozen=True, extra="allow", populate_by_name=True)
     families: ClassVar[Mapping[str, type]] = {}
     durations: ClassVar[tuple[str, ...]] = ()
+    minimums: ClassVar[Mapping[str, float]] = {}
 
     @classmethod
     def read(cls, given: Mapping[str, JsonValue], where: str) -> tuple[Self, list[Problem]]:
@@ -45,8 +46,9 @@ class Args(BaseModel):
         taken: dict[str, object] = {}
         problems: list[Problem] = []
         for key, value in given.items():
-            family = next((kind for prefix, kind in cls.families.items() if key.startswith(prefix)), None)
-            kind = known.get(key, family)
+            family = "" if key in known else next(filter(key.startswith, cls.families), "")
+            kind = cls.families[family] if family else known.get(key)
+            least = cls.minimums.get(family or key)
             if kind is None:
                 near = did_you_mean(key, [*known, *_members(key, cls.families)])
                 what = f"unknown argument '{key}' has no effect{near}"
@@ -58,6 +60,9 @@ class Args(BaseModel):
                 problems.append(Problem("VC0108", f"{where}.{key}", what))
             elif key in cls.durations and not is_duration(str(accepted)):
                 what = f"must be a duration above 0, such as 30s or 5m, got {value!r}; the default is kept"
+                problems.append(Problem("VC0108", f"{where}.{key}", what))
+            elif least is not None and isinstance(accepted, int | float) and accepted < least:
+                what = f"must be at least {least:g}, got {value!r}; the default is kept"
                 problems.append(Problem("VC0108", f"{where}.{key}", what))
             else:
                 taken[key] = accepted

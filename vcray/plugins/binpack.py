@@ -25,6 +25,7 @@ class BinpackArgs(Args):
     """Weights; a negative resource weight counts as 1, a negative `binpack.weight` prefers empty nodes."""
 
     families: ClassVar[dict[str, type]] = {_FAMILY: int}
+    minimums: ClassVar[dict[str, float]] = {"binpack.cpu": 0, "binpack.memory": 0, _FAMILY: 0}
 
     weight: int = Field(1, alias="binpack.weight")
     cpu: int = Field(1, alias="binpack.cpu")

@@ -10,6 +10,7 @@ counts against everyone. Groups that are Completed hold nothing (volcano-sh/volc
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -25,6 +26,8 @@ from vcray.core.view import View
 
 class OvercommitArgs(Args):
     """`factor`: below 1 counts as the default."""
+
+    minimums: ClassVar[dict[str, float]] = {"overcommit-factor": 1}
 
     factor: float = Field(1.2, alias="overcommit-factor")
 

@@ -9,6 +9,7 @@ deserve go first (`ordering`); `reclaiming` says who may be taken back.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -42,6 +43,8 @@ class CapacityArgs(Args):
 
     `devices`: are quotas of devices kept, and (`capacities`) those of their capacities too? `hierarchy` is the flag of the
     plugin's entry."""
+
+    minimums: ClassVar[dict[str, float]] = {"ancestorReclaimLevel": 0}
 
     level: int = Field(0, alias="ancestorReclaimLevel")
     devices: bool = Field(True, alias="capacity.DynamicResourceAllocationEnable")

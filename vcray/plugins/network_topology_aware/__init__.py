@@ -39,6 +39,14 @@ class NetworkTopologyAwareArgs(Args):
     """Weights (a negative one counts as 1), the packing of pods without a topology, and how many HyperNodes a claim may try."""
 
     families: ClassVar[dict[str, type]] = {_FAMILY: int}
+    minimums: ClassVar[dict[str, float]] = {
+        "weight": 0,
+        "hypernode.binpack.cpu": 0,
+        "hypernode.binpack.memory": 0,
+        _FAMILY: 0,
+        "hypernode.binpack.normal-pod.fading": 0,
+        "hypernode.gradient.evict.max-hypernodes": 1,
+    }
 
     weight: int = 1
     cpu: int = Field(1, alias="hypernode.binpack.cpu")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import Field, JsonValue
 
@@ -24,6 +24,8 @@ DEFAULT_WEIGHT = 10
 
 class ResourceStrategyFitArgs(Args):
     """See docs/plugins/resource-strategy-fit.md."""
+
+    minimums: ClassVar[dict[str, float]] = {"resourceStrategyFitWeight": 0}
 
     weight: int = Field(DEFAULT_WEIGHT, alias="resourceStrategyFitWeight")
     resources: JsonValue = Field(None, alias="resources")
@@ -58,10 +60,14 @@ class _Reader:
             self.noted.append((name, f"must be a map, got {value!r}; the default is kept"))
 
     def number(self, key: str, default: int) -> int:
+        """A whole number, at least the default."""
         value = self.table.get(key, default)
-        if isinstance(value, int) and not isinstance(value, bool):
+        if not isinstance(value, int) or isinstance(value, bool):
+            self._note(key, "a whole number", value)
+        elif value < default:
+            self._note(key, f"at least {default}", value)
+        else:
             return value
-        self._note(key, "a whole number", value)
         return default
 
     def switch(self, key: str) -> bool:
@@ -85,10 +91,12 @@ class _Reader:
             return {}
         found: dict[str, float] = {}
         for name, item in (value or {}).items():
-            if isinstance(item, int | float) and not isinstance(item, bool):
-                found[name] = item
-            else:
+            if not isinstance(item, int | float) or isinstance(item, bool):
                 self._note(f"{key}.{name}", "a number", item)
+            elif item < 0:
+                self._note(f"{key}.{name}", "at least 0", item)
+            else:
+                found[name] = item
         return found
 
     def _note(self, key: str, what: str, got: JsonValue) -> None:
@@ -124,7 +132,7 @@ class Strategies:
         for name, item in outer.table.items():
             reader = _Reader(f"resources.{name}", item, "type", "weight")
             kind = reader.table.get("type")
-            strategy = Strategy(kind == MOST, max(reader.number("weight", 1), 1))
+            strategy = Strategy(kind == MOST, reader.number("weight", 1))
             noted += reader.noted
             if kind not in (LEAST, MOST, None):
                 what = f"must be {LEAST} or {MOST}, got {kind!r}; {LEAST} is taken"
@@ -176,8 +184,8 @@ class Sra:
         names, given = reader.names("resources"), reader.numbers("resourceWeight")
         wrong = unlisted(given, names, "sra.resources")
         reader.noted += [(f"sra.resourceWeight.{name}", what) for name, what in wrong.items()]
-        weights = {name: int(given[name]) if given.get(name, -1) >= 0 else 1 for name in names}
-        return cls(max(weight, 0) if enabled else 0, weights, tuple(reader.noted))
+        weights = {name: int(given.get(name, 1)) for name in names}
+        return cls(weight if enabled else 0, weights, tuple(reader.noted))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +209,7 @@ class Proportional:
         ]
 
         def rate(key: str) -> float:
-            found = float(given.get(key, 1))
-            return found if found >= 0 else 1.0
+            return float(given.get(key, 1))
 
         rates = {name: (rate(f"{name}.cpu"), rate(f"{name}.memory")) for name in names if enabled}
         return cls(rates, tuple(reader.noted))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import Field, JsonValue
 
@@ -19,6 +19,8 @@ MI = 2**20
 class UsageArgs(Args):
     """See docs/plugins/usage.md."""
 
+    minimums: ClassVar[dict[str, float]] = {"usage.weight": 0, "cpu.weight": 0, "memory.weight": 0}
+
     weight: int = Field(5, alias="usage.weight")
     cpu: int = Field(1, alias="cpu.weight")
     memory: int = Field(1, alias="memory.weight")
@@ -30,13 +32,6 @@ class UsageArgs(Args):
         """As `Args.read`, with what is wrong inside the maps."""
         args, problems = super().read(given, where)
         wrong = [*Thresholds.of(args.thresholds).wrong, *Estimator.of(args.estimator).wrong]
-        for key, number in (
-            ("usage.weight", args.weight),
-            ("cpu.weight", args.cpu),
-            ("memory.weight", args.memory),
-        ):
-            if number < 0:
-                wrong.append((key, f"must not be negative, got {number}; the default is kept"))
         return args, [*problems, *(Problem("VC0108", f"{where}.{key}", what) for key, what in wrong)]
 
     def weights(self) -> tuple[int, int, int]:
