@@ -9,6 +9,7 @@ from tests.builders import GPU
 from vcray.core.plugin import Args
 from vcray.plugins.binpack import BinpackArgs
 from vcray.plugins.capacity import CapacityArgs
+from vcray.plugins.deviceshare.arguments import DeviceShareArgs
 from vcray.plugins.extender.arguments import ExtenderArgs
 from vcray.plugins.network_topology_aware import NetworkTopologyAwareArgs
 from vcray.plugins.nodeorder import NodeorderArgs
@@ -167,3 +168,12 @@ def test_numbers_inside_maps_that_are_replaced_are_told() -> None:
         (f"here.sra.resourceWeight.{GPU}", "must be at least 0"),
         (f"here.proportional.resourceProportion.{GPU}.cpu", "must be at least 0"),
     ]
+
+
+@pytest.mark.parametrize("switch", ["GPUSharingEnable", "GPUNumberEnable", "VGPUEnable"])
+def test_switches_that_moved_to_another_plugin_are_told_with_their_new_name(switch: str) -> None:
+    _, (problem,) = PredicatesArgs.read({f"predicate.{switch}": True}, "here")
+    assert problem.what == (
+        f"unknown argument 'predicate.{switch}' has no effect; it is `deviceshare.{switch}` of the plugin deviceshare now"
+    )
+    assert f"deviceshare.{switch}" in {field.alias for field in DeviceShareArgs.model_fields.values()}

@@ -26,12 +26,14 @@ class Args(BaseModel):
     """Arguments of a plugin: field aliases are the keys of `volcano-scheduler.conf`.
 
     `families`: prefixes of keys that end in a free name, such as `binpack.resources.`, with the type of their values.
-    `durations`: keys of Go durations above 0; `minimums`: key or prefix -> the least number that counts."""
+    `durations`: keys of Go durations above 0; `minimums`: key or prefix -> the least number that counts; `moved`: key of
+    older versions of Volcano -> the plugin and key that have its effect now."""
 
     model_config = ConfigDict(frozen=True, extra="allow", populate_by_name=True)
     families: ClassVar[Mapping[str, type]] = {}
     durations: ClassVar[tuple[str, ...]] = ()
     minimums: ClassVar[Mapping[str, float]] = {}
+    moved: ClassVar[Mapping[str, tuple[str, str]]] = {}
 
     @classmethod
     def read(cls, given: Mapping[str, JsonValue], where: str) -> tuple[Self, list[Problem]]:
@@ -50,8 +52,7 @@ class Args(BaseModel):
             kind = cls.families[family] if family else known.get(key)
             least = cls.minimums.get(family or key)
             if kind is None:
-                near = did_you_mean(key, [*known, *_members(key, cls.families)])
-                what = f"unknown argument '{key}' has no effect{near}"
+                what = f"unknown argument '{key}' has no effect{cls._instead(key, known)}"
                 problems.append(Problem("VC0108", f"{where}.{key}", what))
                 continue
             accepted = value if kind is object else _accept(kind, value)
@@ -67,6 +68,14 @@ class Args(BaseModel):
             else:
                 taken[key] = accepted
         return cls._validated(taken, where, problems), problems
+
+    @classmethod
+    def _instead(cls, key: str, known: Iterable[str]) -> str:
+        """What to write in place of an unknown key."""
+        if key in cls.moved:
+            plugin, now = cls.moved[key]
+            return f"; it is `{now}` of the plugin {plugin} now"
+        return did_you_mean(key, [*known, *_members(key, cls.families)])
 
     @classmethod
     def _validated(cls, taken: dict[str, object], where: str, problems: list[Problem]) -> Self:

@@ -9,6 +9,7 @@ keep working.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field, JsonValue
@@ -34,6 +35,11 @@ PORTS = "node(s) didn't have free ports for the requested pod ports"
 class PredicatesArgs(Args):
     """Switches of single checks. Attachable volumes are resources, so `NodeVolumeLimitsEnable` has nothing to switch; masks are
     made once a session, so neither has `CacheEnable`; capacity of storage is not scored, so neither have its weight and shape."""
+
+    moved: ClassVar[dict[str, tuple[str, str]]] = {
+        f"predicate.{switch}": ("deviceshare", f"deviceshare.{switch}")
+        for switch in ("GPUSharingEnable", "GPUNumberEnable", "VGPUEnable")
+    }
 
     node_affinity: bool = Field(True, alias="predicate.NodeAffinityEnable")
     node_ports: bool = Field(True, alias="predicate.NodePortsEnable")
