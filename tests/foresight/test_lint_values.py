@@ -28,6 +28,26 @@ def test_a_sound_source_and_sound_parameters_are_not_spoken_of() -> None:
     assert warned("{thresholds: {cpu: 20}}") == []
 
 
+@pytest.mark.parametrize("name", ["thresholds", "targetThresholds"])
+def test_a_limit_of_pods_is_told_where_it_stands(name: str) -> None:
+    place = f"tiers[0].plugins[2].arguments.strategies[0].params.{name}.pods"
+    assert warned(f"{{{name}: {{cpu: 20, pods: 20}}}}") == [
+        f"VC0113 {place}: is read by no version of Volcano; delete it"
+    ]
+
+
+def test_selectors_that_volcano_never_reads_are_told() -> None:
+    arguments = "{queueSelector: [default], labelSelector: {business: offline}}"
+    plugins = f"[{{name: gang}}, {{name: predicates}}, {{name: rescheduling, arguments: {arguments}}}]"
+    report = examined(f"actions: allocate, shuffle\ntiers: [{{plugins: {plugins}}}]\nmetrics: {SOURCE}")
+
+    assert report.problems == []
+    assert [str(each) for each in report.warnings] == [
+        f"VC0113 tiers[0].plugins[2].arguments.{name}: is read by no version of Volcano; delete it"
+        for name in ("queueSelector", "labelSelector")
+    ]
+
+
 @pytest.mark.parametrize("name", ["thresholdPriorityClassName", "nodeFit"])
 def test_parameters_that_volcano_never_reads_are_told_where_they_stand(name: str) -> None:
     place = "tiers[0].plugins[2].arguments.strategies[0].params"

@@ -21,12 +21,17 @@ from vcray.foresight.configured import Configured, hooks_of
 HIERARCHICAL = ("drf", "capacity", "nodegroup")
 """Plugins that read enableHierarchy."""
 
+_NEVER = "is read by no version of Volcano"
 UNREAD: Mapping[tuple[str, str], str] = {
     ("predicates", "predicate.DynamicResourceAllocationEnable"): (
         "is read by no version of Volcano: claims of devices are looked at where the cluster serves them"
     ),
-    ("rescheduling", "params.thresholdPriorityClassName"): "is read by no version of Volcano",
-    ("rescheduling", "params.nodeFit"): "is read by no version of Volcano",
+    ("rescheduling", "queueSelector"): _NEVER,
+    ("rescheduling", "labelSelector"): _NEVER,
+    ("rescheduling", "params.thresholdPriorityClassName"): _NEVER,
+    ("rescheduling", "params.nodeFit"): _NEVER,
+    ("rescheduling", "params.thresholds.pods"): _NEVER,
+    ("rescheduling", "params.targetThresholds.pods"): _NEVER,
 }
 """(plugin, end of an argument's place) that a file may well hold and that Volcano passes over in silence."""
 

@@ -26,18 +26,22 @@ STRATEGY: Final = "lowNodeUtilization"
 PARAMS: Final = ("thresholds", "targetThresholds")
 UNREAD: Final = ("thresholdPriorityClassName", "nodeFit")
 """Parameters that Volcano declares and never reads; `vcray check` warns of them."""
+UNREAD_LIMIT: Final = "pods"
+"""A limit that Volcano documents and never reads."""
 CLASSES: Final = ("BestEffort", "Burstable", "Guaranteed")
 EVERY_S: Final = 300.0
 
 
 class ReschedulingArgs(Args):
-    """See docs/plugins/rescheduling.md."""
+    """See docs/plugins/rescheduling.md. Volcano documents `queues` and `labels`, and reads neither."""
 
     durations: ClassVar[tuple[str, ...]] = ("interval",)
 
     interval: str = Field("5m", alias="interval")
     period: str = Field("5m", alias="metricsPeriod")
     strategies: JsonValue = Field(None, alias="strategies")
+    queues: JsonValue = Field(None, alias="queueSelector")
+    labels: JsonValue = Field(None, alias="labelSelector")
 
     @classmethod
     def read(cls, given: Mapping[str, JsonValue], where: str) -> tuple[Self, list[Problem]]:
@@ -179,6 +183,8 @@ def _limits(
     table = params.get(key)
     out = {"cpu": 100.0, "memory": 100.0}
     for name, value in table.items() if isinstance(table, dict) else ():
+        if name == UNREAD_LIMIT:
+            continue
         if name not in out:
             noted.append((f"{where}.params.{key}.{name}", unknown_key(name, out)))
         elif isinstance(value, bool) or not isinstance(value, int):
