@@ -108,6 +108,17 @@ def test_what_is_skipped_is_told_and_the_rest_stands() -> None:
             "actions: allocate\nmetrics: {address: {host: a}}",
             "VC0102 metrics.address: must be a string, not a mapping",
         ),
+        (
+            "actions: allocate\nmetrics: {tls: {insecureSkipVerify: 'false'}}",
+            "VC0102 metrics.tls: must be a string, not a mapping; write `tls.insecureSkipVerify: ...`",
+        ),
+        (
+            "actions: allocate\nmetrics: {elasticsearch: {index: a, username: b, shard: c}}",
+            "VC0102 metrics.elasticsearch: must be a string, not a mapping; "
+            "write `elasticsearch.index: ...` and `elasticsearch.username: ...`",
+        ),
+        ("actions: allocate\nmetrics: [a]", "VC0102 metrics: must be a mapping of strings, not a list"),
+        ("actions: allocate\nmetrics: {where: [a]}", "VC0102 metrics.where: must be a string, not a list"),
         ("actions: allocate\nmetrics: fast", "VC0102 metrics: must be a mapping of strings, not a string"),
     ],
 )

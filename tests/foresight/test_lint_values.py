@@ -63,7 +63,8 @@ def test_parameters_that_volcano_never_reads_are_told_where_they_stand(name: str
         ),
         (
             "{type: prometheus, address: a, interval: 30}",
-            "VC0113 metrics.interval: must be a duration above 0, such as 30s or 5m, not '30'; the default is kept",
+            "VC0113 metrics.interval: must be a duration above 0, such as 30s or 5m, not '30'; the default is kept; "
+            "did you mean '30s'?",
         ),
         (
             "{type: elasticsearch, address: a, tls.insecureSkipVerify: 'yes'}",
@@ -76,7 +77,13 @@ def test_parameters_that_volcano_never_reads_are_told_where_they_stand(name: str
         ),
         (
             "{type: prometeus, address: a}",
-            "VC0113 metrics.type: must be one of prometheus, prometheus_adaptor, elasticsearch, not 'prometeus'",
+            "VC0113 metrics.type: must be one of prometheus, prometheus_adaptor, elasticsearch, not 'prometeus': "
+            "rescheduling sees no load of nodes; did you mean 'prometheus'?",
+        ),
+        (
+            "{type: graphite, address: a}",
+            "VC0113 metrics.type: must be one of prometheus, prometheus_adaptor, elasticsearch, not 'graphite': "
+            "rescheduling sees no load of nodes",
         ),
     ],
 )

@@ -197,8 +197,11 @@ class Reader:
             return {}
         for key, item in value.items():
             if isinstance(item, dict | list):
-                self._say("VC0102", f"metrics.{key}", f"must be a string, not {_kind(item)}")
-        self._keys(value, METRICS_KEYS, "metrics.")
+                self._say(
+                    "VC0102", f"metrics.{key}", f"must be a string, not {_kind(item)}{_dotted(key, item)}"
+                )
+        plain = {key: item for key, item in value.items() if not isinstance(item, dict | list)}
+        self._keys(plain, METRICS_KEYS, "metrics.")
         return {key: _scalar(item) for key, item in value.items() if item is not None}
 
     def _list(self, value: object, where: str) -> list[JsonValue]:
@@ -220,6 +223,13 @@ def _near(name: str, known: Iterable[str]) -> str:
     if "did you mean" in hint:
         return hint
     return "; does it belong under `arguments`?" if "." in name or "-" in name else ""
+
+
+def _dotted(key: str, value: object) -> str:
+    """How a map below `metrics` is written as keys with dots, where it can be."""
+    inner = value if isinstance(value, dict) else ()
+    known = [f"`{key}.{name}: ...`" for name in inner if f"{key}.{name}" in METRICS_KEYS]
+    return f"; write {' and '.join(known)}" if known else ""
 
 
 def _scalar(value: object) -> str:

@@ -7,6 +7,7 @@ by name, and a test keeps the two equal.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 
 from pydantic import JsonValue
 
@@ -107,13 +108,17 @@ def metrics_that_nobody_reads(of: Configured) -> Iterator[Problem]:
 
 def metrics_without_effect(of: Configured) -> Iterator[Problem]:
     """A value in `metrics` that nobody can use."""
-    metrics = of.config.metrics
+    reader, metrics = of.first(*METRICS_READERS), of.config.metrics
     kind, interval = metrics.get("type", ""), metrics.get("interval", "")
     verified = metrics.get("tls.insecureSkipVerify", "")
     if metrics and kind not in METRICS_TYPES:
-        yield Problem("VC0113", "metrics.type", f"must be one of {', '.join(METRICS_TYPES)}, not '{kind}'")
+        effect = f": {reader.name} sees no load of nodes" if reader else ""
+        near = did_you_mean(kind, get_close_matches(kind, METRICS_TYPES, n=1))
+        what = f"must be one of {', '.join(METRICS_TYPES)}, not '{kind}'{effect}{near}"
+        yield Problem("VC0113", "metrics.type", what)
     if interval and not is_duration(interval):
-        what = f"must be a duration above 0, such as 30s or 5m, not '{interval}'; the default is kept"
+        near = f"; did you mean '{interval}s'?" if is_duration(f"{interval}s") else ""
+        what = f"must be a duration above 0, such as 30s or 5m, not '{interval}'; the default is kept{near}"
         yield Problem("VC0113", "metrics.interval", what)
     if verified not in ("", "true", "false"):
         what = f"must be true or false, not '{verified}'; certificates are verified"
