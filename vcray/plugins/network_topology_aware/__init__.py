@@ -116,6 +116,7 @@ class NetworkTopologyAware(Plugin[NetworkTopologyAwareArgs]):
         if start == MISSING:
             return []
         found = tree.inside(start)
+        found = found[tree.tiers[found] <= limit]
         if part.allocated == MISSING:
             needs = [_asks(view, part)]
             if isinstance(part, SubJob) and purpose is Purpose.ALLOCATE:
@@ -123,7 +124,7 @@ class NetworkTopologyAware(Plugin[NetworkTopologyAwareArgs]):
             fitting = (found[self._fits(view, need, found, purpose)] for need in needs)
             found = next((rows for rows in fitting if len(rows)), found[:0])
         tiers = tree.tiers[found]
-        ordered = [found[tiers == tier].tolist() for tier in sorted({*tiers.tolist()}) if tier <= limit]
+        ordered = [found[tiers == tier].tolist() for tier in sorted({*tiers.tolist()})]
         if purpose is Purpose.ALLOCATE:
             return ordered
         return _few(ordered[::-1], self.args.domains)
