@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from tests.core import stubs
 from tests.core.world import Job, Node, Queue, equal_pods, snapshot
 from vcray.actions.allocate import Allocate
 from vcray.actors.agent import PrioritySort
+from vcray.actors.watchdog import Watchdog
 from vcray.core.action import Action
 from vcray.core.decisions import Decisions, LeftOut
 from vcray.core.fence import EVERYTHING, Fence, is_built_in
@@ -155,6 +157,51 @@ def test_an_action_that_raises_is_left_out() -> None:
 
     assert decisions.left_out == (LeftOut(Broken.name, "run", "KeyError: 'x'"),)
     assert len(nodes_of(decisions)) == 3
+
+
+class Endless(Action):
+    """An action of a user's that asks a user's plugin, and never ends."""
+
+    def run(self, session: Session) -> None:
+        Allocate({}).run(session)
+        while True:
+            pass
+
+
+def test_an_action_that_does_not_end_is_left_out() -> None:
+    """A hook that was timed meanwhile does not take the action's own limit away."""
+    mine = policy(user_plugin(node_score=answers(1.0)), actions=(Endless({}),))
+
+    decisions = decide(WORLD, replace(mine, fence=Fence(perf_counter, 0.05, Watchdog())))
+
+    why = "took more than the 250 ms that an action has in a round"
+    assert decisions.left_out == (LeftOut(Endless.name, "run", why),)
+    assert len(nodes_of(decisions)) == 3
+
+
+def interrupt(self: object, *_: object) -> object:
+    raise KeyboardInterrupt
+
+
+class Interrupting(Action):
+    """An action of a user's."""
+
+    def run(self, session: object) -> None:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "mine",
+    [policy(user_plugin(node_score=interrupt)), policy(actions=(Interrupting({}),))],
+    ids=["hook", "action"],
+)
+def test_a_keyboard_interrupt_is_the_plugins_own_only_where_a_scheduler_runs(mine: Policy) -> None:
+    decisions = decide(WORLD, replace(mine, fence=Fence(perf_counter, 5.0, Watchdog())))
+
+    assert [each.why for each in decisions.left_out] == ["KeyboardInterrupt: "]
+    assert len(nodes_of(decisions)) == 3
+    with pytest.raises(KeyboardInterrupt):
+        decide(WORLD, mine)
 
 
 def test_what_breaks_the_kernel_costs_all_plugins_of_users() -> None:

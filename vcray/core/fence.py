@@ -18,7 +18,9 @@ from vcray.core.answers import wrong_answer
 from vcray.core.plugin import HOOKS, Args, Plugin
 
 if TYPE_CHECKING:
+    from vcray.core.action import Action
     from vcray.core.policy import Policy, Recipe
+    from vcray.core.session import Session
 
 EVERYTHING = "*"
 """In place of a hook: the whole plugin."""
@@ -77,6 +79,42 @@ def fenced(plugin: Plugin[Args], fence: Fence) -> Plugin[Args]:
     return plugin
 
 
+ACTION_SHARE = 5
+"""An action has so many times what a plugin has: much of its time is the kernel's."""
+
+
+def act(action: Action, session: Session, fence: Fence) -> None:
+    """Run an action; HookFailed when a user's fails or does not come back in time."""
+    if is_built_in(type(action)):
+        action.run(session)
+        return
+    seconds = fence.budget_s * ACTION_SHARE
+    try:
+        if fence.guard is None or seconds <= 0:
+            action.run(session)
+        else:
+            _in_time(action, session, fence.guard, seconds)
+    except HookFailed:
+        raise
+    except BaseException as error:
+        if isinstance(error, Overrun) or _is_ours(error, fence):
+            raise
+        raise HookFailed(action.name, "run", f"{type(error).__name__}: {error}") from error
+
+
+def _in_time(action: Action, session: Session, guard: Guard, seconds: float) -> None:
+    try:
+        watched(guard, seconds, action.run, (session,))
+    except Overrun:
+        why = f"took more than the {seconds * 1000:g} ms that an action has in a round"
+        raise HookFailed(action.name, "run", why) from None
+
+
+def _is_ours(error: BaseException, fence: Fence) -> bool:
+    """Is it the user at the keyboard who ends us? Under a guard runs a scheduler, which hears that as a signal of its loop."""
+    return isinstance(error, KeyboardInterrupt) and fence.guard is None
+
+
 class _Spent:
     """The time that one plugin has used in one session."""
 
@@ -128,9 +166,11 @@ def _behind(spent: _Spent, hook: str, method: Callable[..., Any]) -> Callable[..
     def guarded(*arguments: Any) -> Any:
         try:
             answer = spent.call(hook, method, arguments)
-        except (HookFailed, KeyboardInterrupt):
+        except HookFailed:
             raise
         except BaseException as error:  # SystemExit too: a plugin does not end the scheduler
+            if isinstance(error, Overrun) or _is_ours(error, spent.fence):
+                raise
             raise HookFailed(spent.plugin, hook, f"{type(error).__name__}: {error}") from error
         wrong = wrong_answer(hook, answer, arguments)
         if wrong:

@@ -15,7 +15,7 @@ from vcray.core.carry import Carry
 from vcray.core.charges import charged
 from vcray.core.closing import close, event_order
 from vcray.core.decisions import Decisions, Event, LeftOut
-from vcray.core.fence import EVERYTHING, HookFailed, is_built_in, users_of, without, without_users
+from vcray.core.fence import EVERYTHING, HookFailed, act, users_of, without, without_users
 from vcray.core.gates import Gates
 from vcray.core.kept import Kept
 from vcray.core.ledger import Ledger
@@ -140,14 +140,7 @@ def run(session: Session) -> Decisions:
     for number, action in enumerate(session.policy.actions):
         session.to_come = names[number + 1 :]
         started = meter.clock()
-        try:
-            action.run(session)
-        except HookFailed:
-            raise
-        except (Exception, SystemExit) as error:
-            if is_built_in(type(action)):
-                raise
-            raise HookFailed(action.name, "run", f"{type(error).__name__}: {error}") from error
+        act(action, session, session.policy.fence)
         meter.acted.append((action.name, meter.clock() - started))
     decisions = close(session.view, session.chains, session.ledger, session.record, session.placer.carry)
     if meter.collects:
