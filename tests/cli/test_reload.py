@@ -117,11 +117,12 @@ def test_a_configmap_and_a_plugin_are_followed(
             vcray.metric(f'vcray_config_problems_total{{code="{code}"}}') for code in ("VC0105", "VC0110")
         ]
 
+    stays = f"configmap {namespace}/conf is refused whole, and the last good configuration stays in force"
     assert max(refused, taken, broken, mended) < WITHIN_S + SLACK_S
     assert told == [
-        "VC0105 actions[0]: unknown action 'alocate'; did you mean 'allocate'?",
+        f"VC0105 actions[0]: unknown action 'alocate'; did you mean 'allocate'?; {stays}",
         f"VC0110 {plugin}:3: cannot be imported: 'node_scor' is not a hook; did you mean 'node_score'? "
-        "(private helpers start with an underscore)",
+        f"(private helpers start with an underscore); {stays}",
     ]
     assert codes == [1.0, 1.0]
 

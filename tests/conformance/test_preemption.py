@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.conformance.harness.base import wait_until
 from tests.conformance.harness.server import ControlPlane
 from tests.e2e.arena import Arena
 from tests.e2e.hosting import Hosted
@@ -50,12 +51,5 @@ def test_a_claimant_is_told_its_node_at_once_and_gets_it(arena: Arena) -> None:
     arena.pod("high-0", "high", 2, priorityClassName=priority)
     high = f"{arena.core}/pods/high-0"
 
-    arena.wait(
-        lambda: arena.client.get(high)["status"].get("nominatedNodeName") == node, "high-0 to be nominated"
-    )
-
-    def is_bound() -> bool:
-        arena.reap()
-        return arena.bound().get("high-0") == node
-
-    arena.wait(is_bound, "high-0 on its node")
+    wait_until(lambda: arena.client.get(high)["status"].get("nominatedNodeName") == node, "a nominated node")
+    arena.wait(lambda: arena.bound().get("high-0") == node, "high-0 on its node")
