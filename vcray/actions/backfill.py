@@ -28,6 +28,7 @@ from vcray.core.hypernodes import HyperNodes
 from vcray.core.kept import nominees
 from vcray.core.order import Turns, Worksheet
 from vcray.core.plugin import Args
+from vcray.core.reasons import no_hypernode
 from vcray.core.session import Session
 from vcray.core.space import PODS
 from vcray.core.tables import MISSING, Phase, Status
@@ -166,8 +167,11 @@ def _why(session: Session, job: int, task: int, near: Int | None) -> str:
     """Why a task was given no node."""
     view, placer = session.view, session.placer
     shape = view.shapes[int(view.snapshot.tasks.shape[task])]
-    if near is None or not len(near):
+    if near is None:
         return placer.explain(job, shape)
+    if not len(near):
+        sub, limit = view.subjobs.of(task), view.subjobs.of_job[job].limit
+        return no_hypernode(limit if sub is None or sub.limit is None else sub.limit)
     return placer.explain(job, shape, Scope(view.hypernodes.covering(near.tolist()), near))
 
 

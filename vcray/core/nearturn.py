@@ -20,6 +20,7 @@ from vcray.core.classes import Class
 from vcray.core.hopeless import repeat, signature, take_down
 from vcray.core.ledger import Entry, Kind
 from vcray.core.order import Worksheet
+from vcray.core.reasons import no_hypernode
 from vcray.core.session import Session
 from vcray.core.subjobs import Parts, SubJob, promised_tasks, ready_tasks
 from vcray.core.tables import MISSING, Status
@@ -297,9 +298,7 @@ class NearTurn:
         """No HyperNode was even looked at: the first pod of the part says so."""
         limit = self.parts.limit if sub.limit is None else sub.limit
         for task in self.sheet.remaining(self._unit(sub)).tolist()[:1]:
-            self.session.record.refused[task] = (
-                f"no HyperNode up to tier {limit} has room for all pods that must be near each other"
-            )
+            self.session.record.refused[task] = no_hypernode(limit)
 
     def _drop_all(self) -> None:
         for sub in self.parts.subjobs:

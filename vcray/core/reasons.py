@@ -81,6 +81,11 @@ def histogram(counts: Mapping[str, int]) -> str:
     return ", ".join(sorted(f"{count} {name}" for name, count in counts.items()))
 
 
+def no_hypernode(limit: int | None) -> str:
+    """What a pod says whose job or sub-group may be in no HyperNode."""
+    return f"no HyperNode up to tier {limit} has room for all pods that must be near each other"
+
+
 def role_failed(task: str, role: str) -> str:
     """What a task says that was not tried because an equal one of its role had failed."""
     return f"Task {task} with role spec {role} has already predicated failed, skip"
