@@ -53,3 +53,4 @@ def test_a_claimant_is_told_its_node_at_once_and_gets_it(arena: Arena) -> None:
 
     wait_until(lambda: arena.client.get(high)["status"].get("nominatedNodeName") == node, "a nominated node")
     arena.wait(lambda: arena.bound().get("high-0") == node, "high-0 on its node")
+    assert len(arena.bound()) == 2  # one victim was enough

@@ -143,9 +143,8 @@ class Alike:
         if company is not None:
             kind = company.kind
             refused = kind.tasks - self._worksheet.left(turn.job) - len(refusal.seats)
-            if (
-                refusal.queue != MISSING or refused == 1 or not kind.role
-            ):  # else the last ones were not tried, and say so by name
+            # Of a role all behind the first that failed say so by name, so that no other gang can repeat it.
+            if refusal.queue != MISSING or refused == 1 or not kind.role:
                 company.refusal, company.refused = refusal, refused
         elif not self._looked:
             self._look()
