@@ -26,4 +26,4 @@ def test_rounds_with_stuck_gangs_grow_no_faster_than_the_gangs() -> None:
     few, many = run_stuck(500, 50, 8, 10), run_stuck(500, 200, 8, 10)
 
     assert few.placed == many.placed == 0
-    assert (many.quiet_ms - many.without_ms) / (few.quiet_ms - few.without_ms) < 8
+    assert (many.round_ms - many.without_ms) / (few.round_ms - few.without_ms) < 8

@@ -36,6 +36,7 @@ class AllocateArgs(Args):
 class Allocate(Action):
     """Gives nodes to pending tasks that request something."""
 
+    steady = True
     args_model = AllocateArgs
 
     def run(self, session: Session) -> None:

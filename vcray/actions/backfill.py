@@ -44,6 +44,7 @@ class BackfillArgs(Args):
 class Backfill(Action):
     """Places best-effort tasks, one by one, in the order of queues, jobs and tasks as they stood at its start."""
 
+    steady = True
     args_model = BackfillArgs
 
     def run(self, session: Session) -> None:

@@ -18,6 +18,8 @@ from vcray.core.tables import MISSING, Phase
 class Enqueue(Action):
     """Pending -> Inqueue, in queue and job order, as plugins permit."""
 
+    steady = True
+
     def run(self, session: Session) -> None:
         """Groups without minResources are always admitted; the others by the plugins' votes."""
         view, chains = session.view, session.chains

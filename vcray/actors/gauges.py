@@ -35,7 +35,9 @@ class RoundGauges:
         self._cards = CardSeries(metrics)
 
     def show(self, snapshot: Snapshot, meter: Meter) -> None:
-        """All that one round says of itself."""
+        """All that one round says of itself; nothing new when it was decided as the one before."""
+        if meter.repeats:
+            return
         metrics = self._metrics
         for plugin, seconds in meter.opened:
             metrics.plugin_latency.labels(plugin, "OnSessionOpen").observe(seconds * 1000)

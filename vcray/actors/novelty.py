@@ -45,12 +45,13 @@ class Novelty:
         self._since: dict[Key, float] = {}
         self._waits: dict[str, _Waits] = {}
         self._young: list[float] = []
+        self._heard: tuple[tuple[Waiting, ...] | None, tuple[Event, ...] | None] = None, None
+        """All that waits and all events of the last round, where each has been told in full."""
         self.due: float | None = None
 
     def keep(self, decisions: Decisions, now: float = 0.0) -> Decisions:
         """The decisions without statements that were made before, and without complaints that are too young."""
         self._young = []
-        ripe = self._ripe(decisions, now)
         kept = replace(
             decisions,
             groups=tuple(
@@ -59,12 +60,7 @@ class Novelty:
                 if self._is_new(("group", group.uid), (group.resource_version, group.status))
             ),
             waiting=self._new_waits(decisions.waiting, now),
-            events=tuple(
-                event
-                for event in decisions.events
-                if (event.reason not in COMPLAINTS or _key(event) in ripe)
-                and self._is_new(_key(event), event)
-            ),
+            events=self._new_events(decisions.events, now),
             queues=tuple(queue for queue in decisions.queues if self._is_new(("queue", queue.queue), queue)),
             lifts=tuple(
                 lift for lift in decisions.lifts if self._is_new(("lift", lift.uid), int(now // AGAIN_S))
@@ -79,16 +75,26 @@ class Novelty:
         self._young.append(since)
         return True
 
-    def _ripe(self, decisions: Decisions, now: float) -> set[Key]:
-        """Complaints that have lasted; those that are no longer made are forgotten."""
-        made = [_key(event) for event in decisions.events if event.reason in COMPLAINTS]
+    def _new_events(self, events: tuple[Event, ...], now: float) -> tuple[Event, ...]:
+        """Events that are new, complaints only once they have lasted; those that are no longer made are forgotten."""
+        if events is self._heard[1]:
+            return ()
+        made = [_key(event) for event in events if event.reason in COMPLAINTS]
         self._since = {key: self._since.get(key, now) for key in made}
-        return {key for key, since in self._since.items() if not self._is_young(since, now)}
+        ripe = {key for key, since in self._since.items() if not self._is_young(since, now)}
+        self._heard = self._heard[0], events if len(ripe) == len(self._since) else None
+        return tuple(
+            event
+            for event in events
+            if (event.reason not in COMPLAINTS or _key(event) in ripe) and self._is_new(_key(event), event)
+        )
 
     # ---- pods ----
 
     def _new_waits(self, waiting: tuple[Waiting, ...], now: float) -> tuple[Waiting, ...]:
         """What pods have not said yet; of pods and jobs that no longer wait nothing is remembered."""
+        if waiting is self._heard[0]:
+            return ()
         by_job: dict[str, list[Waiting]] = {}
         for group in waiting:
             by_job.setdefault(group.job, []).append(group)
@@ -100,6 +106,8 @@ class Novelty:
             self._waits[job] = known
             if not known.settled or known.groups != groups:
                 told += self._tell(known, groups, now)
+        settled = all(known.settled for known in self._waits.values())
+        self._heard = waiting if settled else None, self._heard[1]
         return tuple(told)
 
     def _tell(self, known: _Waits, groups: tuple[Waiting, ...], now: float) -> list[Waiting]:
@@ -128,6 +136,7 @@ class Novelty:
     def forget(self, uids: Iterable[str]) -> None:
         """Let the next statement about these pods pass, whatever it is."""
         gone = set(uids)
+        self._heard = None, self._heard[1]
         for known in self._waits.values():
             if not gone.isdisjoint(known.said):
                 known.settled = False

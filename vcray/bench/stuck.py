@@ -1,9 +1,9 @@
 """`vcray bench stuck`: what gangs that cannot fit cost, round after round.
 
 A cluster with nearly no room and gangs of several shapes that wait for more. Measured is the processor time of `decide()` with
-Volcano's Helm default configuration: the first round, rounds in which a status was written and nothing else changed, and
-rounds in which a node lost more of its room; none of these can help a gang. Caches are carried from round to round as
-the coordinator does.
+Volcano's Helm default configuration: the first round, rounds in which a node lost more of its room, rounds in which a status was
+written and nothing else changed, and rounds in which a pod that has its node began to run; none of these can help a gang.
+Caches are carried from round to round as the coordinator does.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import time
 from dataclasses import dataclass, replace
 from statistics import median
 
+import numpy as np
+
 from vcray.bench.allocate import helm_policy, prepared
+from vcray.core.decisions import Decisions
 from vcray.core.policy import Policy
 from vcray.core.session import Carry, decide
 from vcray.core.snapshot import Snapshot
-from vcray.core.tables import GroupStatus, Phase
+from vcray.core.tables import GroupStatus, Phase, Status
 
 ROOM = 400
 """Milli-cpu that are left on each node: less than any pod of `prepared` asks for."""
@@ -25,8 +28,8 @@ ROOM = 400
 
 @dataclass(frozen=True, slots=True)
 class StuckResult:
-    """Milliseconds of processor time a round; `placed` must be 0. `quiet_ms`: a round after which nothing changed that could
-    help, `without_ms`: the same round on a cluster without the gangs."""
+    """Milliseconds of processor time a round; `placed` must be 0. `round_ms`: a node has less room; `quiet_ms`: nothing changed that
+    could help; `start_ms`: a pod began to run; `without_ms`: a whole round on a cluster without the gangs."""
 
     nodes: int
     gangs: int
@@ -36,13 +39,17 @@ class StuckResult:
     first_ms: float
     round_ms: float
     quiet_ms: float
+    start_ms: float
     without_ms: float
 
 
 def full(nodes: int, gangs: int, gang: int, shapes: int) -> Snapshot:
-    """Gangs that were admitted and wait on a cluster with `ROOM` on each node."""
-    snapshot = prepared(nodes, gangs * gang, gang, shapes)
-    table = snapshot.nodes
+    """A gang that has its nodes, and others that were admitted and wait, on a cluster with `ROOM` on each node."""
+    snapshot = prepared(nodes, (gangs + 1) * gang, gang, shapes)
+    table, tasks = snapshot.nodes, snapshot.tasks
+    status, node = tasks.status.copy(), tasks.node.copy()
+    bound = np.flatnonzero(tasks.job == 0)
+    status[bound], node[bound] = Status.BOUND, np.arange(len(bound)) % nodes
     used = table.allocatable.copy()
     used[0] -= ROOM
     used[2:] -= table.allocatable[2:] // 2
@@ -50,6 +57,7 @@ def full(nodes: int, gangs: int, gang: int, shapes: int) -> Snapshot:
     return replace(
         snapshot,
         nodes=replace(table, used=used, requested=used, requested_floor=used[:2]),
+        tasks=replace(tasks, status=status, node=node),
         jobs=replace(snapshot.jobs, status=waiting),
     )
 
@@ -59,14 +67,19 @@ def run_stuck(nodes: int, gangs: int, gang: int, shapes: int, rounds: int = 5) -
     snapshot = full(nodes, gangs, gang, shapes)
     policy, carry = helm_policy(), Carry()
     decide(full(nodes, 1, 1, 1), policy)
-    first, placed = _timed(snapshot, policy, carry)
-    told = _answered(snapshot, policy)
-    filling, quiet = [], []
+    first, decisions = _timed(snapshot, policy, carry)
+    placed = sum(len(commit.binds) for commit in decisions.commits)
+    told = answered(snapshot, decisions)
+    filling, quiet, starting = [], [], []
     for number in range(rounds):
-        told = _fuller(told, number)
+        told = fuller(told, number)
         filling.append(_timed(told, policy, carry)[0])
         told = replace(told, generation=told.generation + 1)
         quiet.append(_timed(told, policy, carry)[0])
+        told = started(told, number)
+        elapsed, decisions = _timed(told, policy, carry)
+        starting.append(elapsed)
+        told = answered(told, decisions)
     alone = full(nodes, 1, 1, 1)
     other = Carry()
     without = [_timed(replace(alone, generation=number), policy, other)[0] for number in range(rounds + 1)]
@@ -79,21 +92,20 @@ def run_stuck(nodes: int, gangs: int, gang: int, shapes: int, rounds: int = 5) -
         first_ms=round(first, 1),
         round_ms=round(median(filling), 1),
         quiet_ms=round(median(quiet), 1),
+        start_ms=round(median(starting), 1),
         without_ms=round(median(without[1:]), 1),
     )
 
 
-def _timed(snapshot: Snapshot, policy: Policy, carry: Carry) -> tuple[float, int]:
+def _timed(snapshot: Snapshot, policy: Policy, carry: Carry) -> tuple[float, Decisions]:
     gc.collect()
     started = time.process_time()
     decisions = decide(snapshot, policy, carry)
-    elapsed = (time.process_time() - started) * 1000
-    return elapsed, sum(len(commit.binds) for commit in decisions.commits)
+    return (time.process_time() - started) * 1000, decisions
 
 
-def _answered(snapshot: Snapshot, policy: Policy) -> Snapshot:
-    """The snapshot after the first round's statuses were written."""
-    decisions = decide(snapshot, policy)
+def answered(snapshot: Snapshot, decisions: Decisions) -> Snapshot:
+    """The snapshot after a round's statuses were written."""
     rows = {name: row for row, name in enumerate(snapshot.jobs.names)}
     status = list(snapshot.jobs.status)
     for update in decisions.groups:
@@ -103,7 +115,16 @@ def _answered(snapshot: Snapshot, policy: Policy) -> Snapshot:
     )
 
 
-def _fuller(snapshot: Snapshot, number: int) -> Snapshot:
+def started(snapshot: Snapshot, number: int) -> Snapshot:
+    """A pod of the first gang runs now, or no longer does."""
+    tasks = snapshot.tasks
+    status = tasks.status.copy()
+    row = np.flatnonzero(tasks.job == 0)[number % int((tasks.job == 0).sum())]
+    status[row] = Status.BOUND if status[row] == Status.RUNNING else Status.RUNNING
+    return replace(snapshot, generation=snapshot.generation + 1, tasks=replace(tasks, status=status))
+
+
+def fuller(snapshot: Snapshot, number: int) -> Snapshot:
     """A node has less room than before."""
     used = snapshot.nodes.used.copy()
     used[0, number % used.shape[1]] += 1

@@ -21,12 +21,17 @@ class Action:
     args_model: ClassVar[type[Args]] = Args
     """What the action understands under `configurations`; other arguments are told and have no effect."""
 
+    steady: ClassVar[bool] = False
+    """It does the same again while nothing differs but what `Plugin.steady` names. An action that evicts is not: pods that run by
+    now may be taken. Not inherited."""
+
     def __init__(self, arguments: Mapping[str, object]) -> None:
         self.arguments = arguments
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         cls.name = cls.__module__.rpartition(".")[2].replace("_", "-")
+        cls.steady = vars(cls).get("steady", False)
 
     def run(self, session: Session) -> None:
         """Change the session through its ledger and placer."""

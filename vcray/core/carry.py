@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from vcray.core.arrays import Bool
 from vcray.core.decisions import Waiting
 from vcray.core.hooks import Preference
+from vcray.core.settled import Settled
 from vcray.core.tables import NodeTable, TaskTable
 
 STATIC: Final = (
@@ -39,13 +40,15 @@ WaitingKey: TypeAlias = tuple[str, tuple[int, ...], str, str, str]
 class Carry:
     """What rounds may share. One per caller of `decide`; not for several threads."""
 
-    __slots__ = ("_basis", "_known", "_pods", "_waiting")
+    __slots__ = ("_basis", "_known", "_pods", "_waiting", "settled")
 
     def __init__(self) -> None:
         self._basis: tuple[object, ...] = ()
         self._known: dict[Hashable, tuple[Bool, Sequence[Preference]]] = {}
         self._pods: tuple[Sequence[str], Sequence[str]] = ((), ())
         self._waiting: dict[WaitingKey, Waiting] = {}
+        self.settled: Settled | None = None
+        """The last round, when it moved nothing."""
 
     def start(self, policy: object, nodes: NodeTable) -> None:
         """A round begins: forget all unless policy and static node columns are the same objects."""

@@ -15,6 +15,7 @@ from vcray.core.decisions import (
     Decisions,
     Event,
     Evict,
+    GroupUpdate,
     Lift,
     Preparation,
     QueueUpdate,
@@ -38,10 +39,7 @@ def close(
     view: View, chains: Chains, ledger: Ledger, record: Record, carry: Carry | None = None
 ) -> Decisions:
     """Ask the plugins for their last words and draw up the decisions."""
-    collector = Collector(view, ledger, record)
-    say_missing_queues(view, collector)
-    chains.close(view, collector)
-    groups, group_events = close_groups(view, collector)
+    collector, groups, group_events = last_words(view, chains, ledger, record)
     waiting = _waiting(view, ledger, collector, Carry() if carry is None else carry)
     return Decisions(
         generation=view.snapshot.generation,
@@ -50,7 +48,7 @@ def close(
         pipelined=_pipelined(view, ledger),
         groups=groups,
         waiting=waiting,
-        events=tuple(sorted([*record.events, *group_events], key=event_order)),
+        events=tuple(sorted([*record.events, *group_events], key=Event.order)),
         queues=_queues(view),
         lifts=_lifts(view),
         wakes_at=chains.wakes_at(view),
@@ -58,9 +56,14 @@ def close(
     )
 
 
-def event_order(event: Event) -> tuple[str, str, str, str, str]:
-    """How the events of a round are sorted."""
-    return event.kind, event.name, event.reason, event.message, event.uid
+def last_words(
+    view: View, chains: Chains, ledger: Ledger, record: Record
+) -> tuple[Collector, tuple[GroupUpdate, ...], list[Event]]:
+    """What is said of PodGroups: by the plugins, then by their phases."""
+    collector = Collector(view, ledger, record)
+    say_missing_queues(view, collector)
+    chains.close(view, collector)
+    return collector, *close_groups(view, collector)
 
 
 # ---- pods ----
@@ -177,11 +180,7 @@ def _queues(view: View) -> tuple[QueueUpdate, ...]:
         column = sums[:, queue].tolist()
         held = {names[r]: amount for r, amount in enumerate(column) if amount or r in (CPU, MEMORY)}
         amounts = tuple(sorted({**held, **status_amounts(devices, queue)}.items()))
-        recorded = queues.allocated[queue]
-        if recorded is None or _nonzero(recorded) != _nonzero(amounts):
-            updates.append(QueueUpdate(queues.names[queue], queues.resource_version[queue], amounts))
+        update = QueueUpdate(queues.names[queue], queues.resource_version[queue], amounts)
+        if not update.is_said(queues.allocated[queue]):
+            updates.append(update)
     return tuple(updates)
-
-
-def _nonzero(amounts: tuple[tuple[str, int], ...]) -> dict[str, int]:
-    return {name: amount for name, amount in amounts if amount}

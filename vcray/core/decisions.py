@@ -5,8 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from vcray.core.tables import GroupStatus
+
+Amounts: TypeAlias = tuple[tuple[str, int], ...]
+
+READY = "Scheduled"
+"""Reason of the event on a PodGroup that its pods have their nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,10 @@ class Event:
     reason: str
     message: str
 
+    def order(self) -> tuple[str, str, str, str, str]:
+        """How the events of a round are sorted."""
+        return self.kind, self.name, self.reason, self.message, self.uid
+
 
 @dataclass(frozen=True, slots=True)
 class QueueUpdate:
@@ -125,7 +135,15 @@ class QueueUpdate:
 
     queue: str
     resource_version: str
-    allocated: tuple[tuple[str, int], ...]
+    allocated: Amounts
+
+    def is_said(self, recorded: Amounts | None) -> bool:
+        """Is that what a status says already? A resource that is missing counts as 0."""
+        return recorded is not None and _some(recorded) == _some(self.allocated)
+
+
+def _some(amounts: Amounts) -> dict[str, int]:
+    return {name: amount for name, amount in amounts if amount}
 
 
 @dataclass(frozen=True, slots=True)

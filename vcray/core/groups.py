@@ -13,7 +13,7 @@ from operator import attrgetter
 import numpy as np
 
 from vcray.core.arrays import Bool, Int
-from vcray.core.decisions import Event, GroupUpdate
+from vcray.core.decisions import READY, Event, GroupUpdate
 from vcray.core.ledger import Ledger
 from vcray.core.reasons import group_sentence, origin_sentence
 from vcray.core.record import Record
@@ -200,7 +200,7 @@ def _events(view: View, collector: Collector, phase: Int, changed: Bool) -> list
             text = missing_queue(jobs.queue_names[job])
             events.append(Event("PodGroup", name, uid, "Warning", UNSCHEDULABLE, text))
         elif not waits[job]:
-            events.append(Event("PodGroup", name, uid, "Normal", "Scheduled", "pod group is ready"))
+            events.append(Event("PodGroup", name, uid, "Normal", READY, "pod group is ready"))
         elif pending[job] or not collector.ready(job):
             text = f"{pending[job]}/{total[job]} tasks in gang unschedulable: {collector.fit_error(job)}"
             events.append(Event("PodGroup", name, uid, "Warning", UNSCHEDULABLE, text))

@@ -73,6 +73,8 @@ class Meter:
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
         self.collects = clock is not None
         self.clock: Callable[[], float] = clock or _still
+        self.repeats = False
+        """Was the round decided as the one before, so that all figures are as they were?"""
         self.opened: list[tuple[str, float]] = []
         """(plugin, seconds) of opening."""
         self.closed: list[tuple[str, float]] = []

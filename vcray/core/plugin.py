@@ -155,6 +155,10 @@ class Plugin(Generic[A]):
     by_counts: ClassVar[bool] = False
     """Its `gang_need`, `job_ready` and `job_pipelined` read of a job without parts only how many tasks of which status and role it
     has, and its minimums: jobs with equal ones are answered alike. Not inherited."""
+    steady: ClassVar[bool] = False
+    """Where nobody is evicted it answers the same while nothing differs but these: whether a pod that holds its node is being bound,
+    is bound or runs, and since when; what the status of a PodGroup or a queue says, the phase apart; `now`, until the moment that
+    `wakes_at` named. Not inherited."""
     calls_out: ClassVar[bool] = False
     """Its answers come from a program outside, by way of `remote`."""
     remote: Remote = NO_REMOTE
@@ -174,6 +178,7 @@ class Plugin(Generic[A]):
         super().__init_subclass__(**kwargs)
         cls.name = cls.__module__.rpartition(".")[2].replace("_", "-")
         cls.by_counts = vars(cls).get("by_counts", False)
+        cls.steady = vars(cls).get("steady", False)
         for attribute, value in vars(cls).items():
             if (
                 attribute.startswith("_")

@@ -13,8 +13,8 @@ import numpy as np
 from vcray.core.arrays import Int
 from vcray.core.carry import Carry
 from vcray.core.charges import charged
-from vcray.core.closing import close, event_order
-from vcray.core.decisions import Decisions, Event, LeftOut
+from vcray.core.closing import close, last_words
+from vcray.core.decisions import Decisions, Event, GroupUpdate, LeftOut
 from vcray.core.fence import EVERYTHING, HookFailed, act, users_of, without, without_users
 from vcray.core.gates import Gates
 from vcray.core.kept import Kept
@@ -27,6 +27,7 @@ from vcray.core.pools import Pools, ScorersLost
 from vcray.core.queuetree import ROOT
 from vcray.core.record import Record
 from vcray.core.reserve import Reservations
+from vcray.core.settled import closers, news, only, repeated, settled
 from vcray.core.snapshot import Snapshot
 from vcray.core.view import View
 
@@ -89,6 +90,9 @@ def decide(
     carry: caches of earlier rounds, updated; None for none. scorers: how many share the scoring, pools: scorers elsewhere
     that do (fresh for each session); neither ever shows. meter: takes down durations and figures of the round.
     A hook of a user's that fails is left out: the round is decided anew without it (`vcray.core.fence`)."""
+    known = None if carry is None else _as_before(snapshot, policy, carry, meter)
+    if known is not None:
+        return known
     left: list[LeftOut] = []
     while True:
         try:
@@ -105,10 +109,30 @@ def decide(
             left += [LeftOut(name, EVERYTHING, why) for name in dict.fromkeys(users)]
             policy = without_users(policy)
         else:
+            if carry is not None:
+                carry.settled = settled(policy, snapshot, decisions)
             return decisions if not left else _telling(decisions, snapshot, left)
         carry, pools = None, None
         if meter is not None:
             meter.restart()
+
+
+def _as_before(snapshot: Snapshot, policy: Policy, carry: Carry, meter: Meter | None) -> Decisions | None:
+    """The decisions of a round in which nothing can help that the one before could not; None when something may."""
+    last, carry.settled = carry.settled, None
+    found = None if last is None else news(last, policy, snapshot)
+    if last is None or found is None:
+        return None
+    groups: tuple[GroupUpdate, ...] = ()
+    events: list[Event] = []
+    if len(found.closing):
+        session = open_session(only(snapshot, found.closing), closers(policy))
+        _, groups, events = last_words(session.view, session.chains, session.ledger, session.record)
+    decisions = repeated(last, snapshot, found, groups, events)
+    carry.settled = settled(policy, snapshot, decisions)
+    if meter is not None:
+        meter.repeats = True
+    return decisions
 
 
 def _telling(decisions: Decisions, snapshot: Snapshot, left: list[LeftOut]) -> Decisions:
@@ -129,7 +153,7 @@ def _telling(decisions: Decisions, snapshot: Snapshot, left: list[LeftOut]) -> D
     return replace(
         decisions,
         left_out=tuple(left),
-        events=tuple(sorted([*decisions.events, *events], key=event_order)),
+        events=tuple(sorted([*decisions.events, *events], key=Event.order)),
     )
 
 

@@ -90,6 +90,7 @@ def on_trial(plugin: type[Plugin[Args]], asker: Asker) -> type[Plugin[Args]]:
         "__init__": made,
         "__module__": plugin.__module__,
         "by_counts": plugin.by_counts,
+        "steady": plugin.steady,
     }
     found: type[Plugin[Args]] = asker.ask(plugin.__name__, type(plugin), plugin.__name__, (plugin,), body)
     found.name = plugin.name

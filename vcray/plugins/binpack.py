@@ -46,6 +46,7 @@ class BinpackArgs(Args):
 class Binpack(Plugin[BinpackArgs]):
     """Packs pods onto few nodes."""
 
+    steady = True
     args_model = BinpackArgs
 
     def open(self, view: View) -> None:

@@ -20,6 +20,7 @@ NAMESPACE = "kube-system/"
 class Conformance(Plugin[Args]):
     """Keeps critical pods from eviction in every action that evicts for a claim."""
 
+    steady = True
     vetoes = True
     keeps = True
 

@@ -31,6 +31,7 @@ _BEST_EFFORT = -1
 class Gang(Plugin[Args]):
     """All-or-nothing start, orders of unready jobs first, and the conditions Scheduled and Unschedulable."""
 
+    steady = True
     by_counts = True
 
     def job_valid(self, view: View, job: int) -> str | None:

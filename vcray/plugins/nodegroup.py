@@ -56,6 +56,7 @@ class NodegroupArgs(Args):
 class Nodegroup(Plugin[NodegroupArgs]):
     """Session state: `group_`, each node's group by number; `used_`, what limited queues hold in each group."""
 
+    steady = True
     args_model = NodegroupArgs
     flags = ("enableHierarchy",)
 

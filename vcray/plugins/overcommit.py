@@ -35,6 +35,7 @@ class OvercommitArgs(Args):
 class Overcommit(Plugin[OvercommitArgs]):
     """A gate before pods exist. Session state: `idle_` the whole budget, `pools_` who waits for which nodes."""
 
+    steady = True
     args_model = OvercommitArgs
 
     def open(self, view: View) -> None:

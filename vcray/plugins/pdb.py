@@ -26,6 +26,7 @@ OVER = (Status.SUCCEEDED, Status.FAILED)
 class Pdb(Plugin[Args]):
     """Keeps PodDisruptionBudgets."""
 
+    steady = True
     vetoes: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 

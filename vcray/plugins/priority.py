@@ -20,6 +20,7 @@ from vcray.core.view import View
 class Priority(Plugin[Args]):
     """Orders by `spec.priority` of pods and by the priority of a PodGroup's class."""
 
+    steady = True
     vetoes = True
     ranks = True
 

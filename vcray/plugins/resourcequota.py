@@ -24,6 +24,8 @@ class Resourcequota(Plugin[Args]):
     """Session state: `quotas_` by namespace; of the groups that were let in there, in thousandths by name, `awaited_`, what they
     have no pods of yet, and `promised_`, their minimums without what has ended."""
 
+    steady = True
+
     def open(self, view: View) -> None:
         """Quotas, and what groups that were let in before hold against them."""
         table = view.snapshot.details.quotas

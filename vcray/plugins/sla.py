@@ -31,6 +31,7 @@ class SlaArgs(Args):
 class Sla(Plugin[SlaArgs]):
     """Deadlines of jobs."""
 
+    steady = True
     args_model = SlaArgs
 
     def open(self, view: View) -> None:

@@ -66,6 +66,7 @@ class TdmArgs(Args):
 class Tdm(Plugin[TdmArgs]):
     """Nodes of others, in their idle hours."""
 
+    steady = True
     args_model = TdmArgs
 
     def open(self, view: View) -> None:

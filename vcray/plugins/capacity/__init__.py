@@ -58,6 +58,7 @@ class Capacity(Plugin[CapacityArgs]):
     Session state by queue row: `levels_`, the queues that a charge of the queue is held against with what they may hold;
     `closed_`, why a queue takes nothing (empty: it does); `inqueue_` and `elastic_`, of whole subtrees in a tree."""
 
+    steady = True
     args_model = CapacityArgs
     flags = ("enableHierarchy",)
     vetoes = True

@@ -36,6 +36,7 @@ NO_RULES: frozenset[int] = frozenset()
 class DeviceShare(Plugin[DeviceShareArgs]):
     """Keeps the ledger of cards."""
 
+    steady = True
     args_model = DeviceShareArgs
 
     def open(self, view: View) -> None:

@@ -32,6 +32,7 @@ class DrfArgs(Args):
 class Drf(Plugin[DrfArgs]):
     """Orders jobs by dominant share, and queues too where they form a tree (`tree_`)."""
 
+    steady = True
     args_model = DrfArgs
     flags = ("enableHierarchy",)
 

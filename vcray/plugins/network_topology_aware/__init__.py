@@ -85,6 +85,7 @@ class NetworkTopologyAwareArgs(Args):
 class NetworkTopologyAware(Plugin[NetworkTopologyAwareArgs]):
     """Keeps parts of jobs inside HyperNodes and packs HyperNodes."""
 
+    steady = True
     args_model = NetworkTopologyAwareArgs
 
     def open(self, view: View) -> None:

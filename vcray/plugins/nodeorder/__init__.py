@@ -40,6 +40,7 @@ class NodeorderArgs(Args):
 class Nodeorder(Plugin[NodeorderArgs]):
     """kube-scheduler's scores, as Volcano weighs them."""
 
+    steady = True
     args_model = NodeorderArgs
 
     def open(self, view: View) -> None:

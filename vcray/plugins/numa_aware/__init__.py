@@ -56,6 +56,7 @@ class _Want(NamedTuple):
 class NumaAware(Plugin[NumaAwareArgs]):
     """Simulates cpu managers."""
 
+    steady = True
     args_model = NumaAwareArgs
 
     def open(self, view: View) -> None:

@@ -60,6 +60,7 @@ class PredicatesArgs(Args):
 class Predicates(Plugin[PredicatesArgs]):
     """kube-scheduler's filters over node masks, node rows and topology domains."""
 
+    steady = True
     args_model = PredicatesArgs
 
     def open(self, view: View) -> None:

@@ -41,6 +41,7 @@ class Proportion(Plugin[Args]):
     Session state, by queue row as Python lists for hooks asked every turn: `deserved_`, the resources that count in a share
     (`shared_`), the whole units a queue may hold (`limit_`), and what admitted groups hold (`inqueue_`, `elastic_`); `open_`, who may."""
 
+    steady = True
     vetoes = True
 
     def open(self, view: View) -> None:

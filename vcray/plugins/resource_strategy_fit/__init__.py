@@ -29,6 +29,7 @@ from vcray.plugins.resource_strategy_fit.arguments import (
 class ResourceStrategyFit(Plugin[ResourceStrategyFitArgs]):
     """A strategy for each resource."""
 
+    steady = True
     args_model = ResourceStrategyFitArgs
 
     def open(self, view: View) -> None:

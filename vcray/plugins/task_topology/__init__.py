@@ -28,6 +28,7 @@ class TaskTopologyArgs(Args):
 class TaskTopology(Plugin[TaskTopologyArgs]):
     """Orders tasks by bucket and brings a bucket's tasks to one node."""
 
+    steady = True
     args_model = TaskTopologyArgs
 
     def open(self, view: View) -> None:
