@@ -20,6 +20,7 @@ from tests.conformance.harness.embedded import EmbeddedServer
 from tests.conformance.harness.server import ControlPlane
 from tools.kubernetes.build import PROGRAMS, SUITE, programs_folder, why_unavailable
 from vcray.api.crds import all_crds
+from vcray.memory import collect_rarely
 
 REQUIRE_VARIABLE = "VCRAY_REQUIRE_APISERVER"
 PROGRAM_FIXTURES = {"kubernetes_programs", "kubernetes_suite", "real_apiserver", "real_cluster"}
@@ -30,8 +31,7 @@ BOTH = [
     pytest.param(REAL, marks=pytest.mark.apiserver),
 ]
 
-# Most objects of a test live until its end: a collection every 700 of them finds nothing.
-gc.set_threshold(50_000, 20, 100)
+collect_rarely()
 
 _skipped_because = pytest.StashKey[str]()
 

@@ -76,6 +76,9 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The program `vcray`."""
+    from vcray.memory import collect_rarely
+
+    collect_rarely()
     sys.exit(execute(sys.argv[1:] if arguments is None else arguments))
 
 
