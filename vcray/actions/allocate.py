@@ -89,6 +89,8 @@ class Allocate(Action):
         While nothing is placed no queue's key moves, so the same queue would come first again."""
         ledger = session.ledger
         while (job := turns.pop_job(queue)) is not None:
+            if alike.repeats(job):
+                continue
             version = ledger.version
             comes_again = self._turn(session, worksheet, alike, job, queue)
             if comes_again:
@@ -147,9 +149,7 @@ def _turns(session: Session, jobs: list[int]) -> Turns:
 def _job_turn(session: Session, worksheet: Worksheet, alike: Alike, job: int, queue: int) -> bool:
     parts = session.view.subjobs.of_job.get(job)
     if parts is None:
-        return not alike.repeats(job) and _flat_turn(
-            session, Turn(session, worksheet, job, queue, unit=job), alike
-        )
+        return _flat_turn(session, Turn(session, worksheet, job, queue, unit=job), alike)
     first = len(session.view.snapshot.jobs)
     if not parts.flat:
         return NearTurn(session, worksheet, parts, queue, first).run()

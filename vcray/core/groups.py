@@ -23,6 +23,8 @@ from vcray.core.view import View
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULABLE = "Schedulable"
 
+_PHASES = tuple(Phase)
+
 _COUNTED = 4 * (STATUSES + 2)
 """Bytes of what is counted of a job: tasks by status, best-effort ones that wait, the minimum."""
 
@@ -38,6 +40,7 @@ class Collector:
         """Job -> type -> reason and message."""
         self._since = datetime.fromtimestamp(int(view.snapshot.now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._sentences: dict[int, str] = {}
+        self._made_of: dict[tuple[str, str, str], Condition] = {}
         self._heads: dict[tuple[object, ...], str] = {}
         self._undone: list[int] | None = None
         self._counted: bytes | None = None
@@ -103,13 +106,23 @@ class Collector:
 
     def merged(self, job: int) -> tuple[Condition, ...]:
         """Old and new conditions of a group by type, each in its place; a new type at the end."""
-        old = self.view.snapshot.jobs.status[job].conditions
-        new = {
-            type: Condition(type, "True", reason, message, self.view.session, self._since)
-            for type, (reason, message) in self.conditions.get(job, {}).items()
-        }
+        old, said = self.view.snapshot.jobs.status[job].conditions, self.conditions.get(job)
+        if said is None:
+            return old
+        new = {type: self._made(type, *words) for type, words in said.items()}
+        if not old and len(new) == 1:
+            return tuple(new.values())
         added = map(new.__getitem__, sorted(new.keys() - map(attrgetter("type"), old)))
         return (*[new.get(condition.type, condition) for condition in old], *added)
+
+    def _made(self, type: str, reason: str, message: str) -> Condition:
+        """The condition of this session; equal ones, as of gangs of one kind, are one object."""
+        words = (type, reason, message)
+        found = self._made_of.get(words)
+        if found is None:
+            found = Condition(type, "True", reason, message, self.view.session, self._since)
+            self._made_of[words] = found
+        return found
 
 
 def say_missing_queues(view: View, collector: Collector) -> None:
@@ -134,13 +147,14 @@ def close_groups(view: View, collector: Collector) -> tuple[tuple[GroupUpdate, .
     changed: Bool = (recorded != present).any(axis=0)
     news = [job for job, new in collector.conditions.items() if _says_more(new, jobs.status[job].conditions)]
     changed[news] = True
+    numbers, running, succeeded, failed = present.tolist()
     updates = []
     for job in sorted(np.flatnonzero(changed).tolist(), key=jobs.names.__getitem__):
         status = GroupStatus(
-            phase=Phase(int(phase[job])),
-            running=int(count[Status.RUNNING, job]),
-            succeeded=int(count[Status.SUCCEEDED, job]),
-            failed=int(count[Status.FAILED, job]),
+            phase=_PHASES[numbers[job]],
+            running=running[job],
+            succeeded=succeeded[job],
+            failed=failed[job],
             conditions=collector.merged(job),
         )
         updates.append(GroupUpdate(jobs.names[job], jobs.uids[job], jobs.resource_version[job], status))
@@ -190,11 +204,12 @@ def _says_more(new: Mapping[str, tuple[str, str]], old: tuple[Condition, ...]) -
 
 def _events(view: View, collector: Collector, phase: Int, changed: Bool) -> list[Event]:
     jobs, count = view.snapshot.jobs, view.jobs.count
-    missing = jobs.queue == MISSING
-    waits = np.isin(phase, (Phase.UNKNOWN, Phase.PENDING, Phase.INQUEUE))
+    rows = np.isin(phase, (Phase.UNKNOWN, Phase.PENDING, Phase.INQUEUE))
+    told = np.flatnonzero((jobs.queue == MISSING) | rows | changed).tolist()
+    missing, waits = (jobs.queue == MISSING).tolist(), rows.tolist()
     pending, total = count[Status.PENDING].tolist(), count.sum(axis=0).tolist()
     events = []
-    for job in np.flatnonzero(missing | waits | changed).tolist():
+    for job in told:
         name, uid = jobs.names[job], jobs.uids[job]
         if missing[job]:
             text = missing_queue(jobs.queue_names[job])

@@ -89,14 +89,16 @@ class Kind(NamedTuple):
 
 
 class _Company:
-    """Jobs of one kind. `refusal`: how one of them was refused; `refused`: how many of its tasks behind the seats were."""
+    """Jobs of one kind. `refusal`: how one of them was refused; `refused`: how many of its tasks behind the seats were;
+    `by_shape`: is each of the others refused like it for sure?"""
 
-    __slots__ = ("kind", "refusal", "refused")
+    __slots__ = ("by_shape", "kind", "refusal", "refused")
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.refusal: Refusal | None = None
         self.refused = 0
+        self.by_shape = False
 
 
 class Alike:
@@ -117,7 +119,10 @@ class Alike:
         if company is None or company.refusal is None:
             return False
         session, kind, refusal = self._session, company.kind, company.refusal
-        if session.placer.refusal(job, session.view.shapes[kind.shape], refusal.queue) is not refusal:
+        if refusal.version != session.ledger.version:
+            return False
+        shape = session.view.shapes[kind.shape]
+        if not company.by_shape and session.placer.refusal(job, shape, refusal.queue) is not refusal:
             return False
         placed = len(refusal.seats)
         if refusal.queue != MISSING:
@@ -146,6 +151,8 @@ class Alike:
             # Of a role all behind the first that failed say so by name, so that no other gang can repeat it.
             if refusal.queue != MISSING or refused == 1 or not kind.role:
                 company.refusal, company.refused = refusal, refused
+                shape = self._session.view.shapes[kind.shape]
+                company.by_shape = self._session.placer.tells_by_shape(turn.job, shape)
         elif not self._looked:
             self._look()
         return True

@@ -221,6 +221,8 @@ class Hunt:
         if not short:
             return []
         rows = list(short)
+        if found.victims and (found.request[rows, 0] >= list(short.values())).all():
+            return found.victims[:1]
         gives = found.request[rows].T.tolist()
         left = list(short.values())
         count = 0

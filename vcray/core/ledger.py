@@ -192,12 +192,13 @@ class Ledger:
 
     def nominations(self) -> dict[int, int]:
         """Promised tasks for which something was evicted -> node row."""
+        promised = set(np.flatnonzero(self.view.status == Status.PIPELINED).tolist())
         return {
             task: node
             for entry in self.entries
-            if entry.kind is Kind.PIPELINE and entry.reason
+            if entry.reason and entry.kind is Kind.PIPELINE
             for task, node in zip(entry.tasks, entry.nodes, strict=True)
-            if self.view.status[task] == Status.PIPELINED
+            if task in promised
         }
 
     def commit(self, job: int, tasks: Sequence[int]) -> None:

@@ -236,6 +236,11 @@ class Placer:
         known = self._refusals.get((self._company(job, shape), queue))
         return known if known is not None and known.version == self.ledger.version else None
 
+    def tells_by_shape(self, job: int, shape: Shape) -> bool:
+        """Are pods of the shape answered alike whatever job they are of?"""
+        chains = self.chains
+        return not (chains.class_keys or chains.parts.taskers or self.class_of(job, shape).reserves)
+
     def remember(self, job: int, shape: Shape, refusal: Refusal) -> None:
         """Keep a refusal for others of the class."""
         self._refusals[self._company(job, shape), refusal.queue] = refusal

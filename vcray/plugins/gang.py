@@ -21,7 +21,9 @@ from vcray.core.victims import Candidates, Claim
 from vcray.core.view import View
 
 _VALID = (*READY_STATUS, Status.PIPELINED, Status.PENDING)
-_SCHEDULED = (Status.RUNNING, Status.BOUND, Status.FAILED, Status.SUCCEEDED)
+_VALID_OF = itemgetter(*_VALID)
+_STARVING_OF = itemgetter(*READY_STATUS, Status.PIPELINED)
+_SCHEDULED_ROWS = np.array((Status.RUNNING, Status.BOUND, Status.FAILED, Status.SUCCEEDED))
 _HOLDING = itemgetter(*READY_STATUS)
 _READY_ROWS = np.array(READY_STATUS)
 _BEST_EFFORT = -1
@@ -41,7 +43,8 @@ class Gang(Plugin[Args]):
             return "Not enough valid pods of each task for gang-scheduling"
         if _groups_short(view, job, None):
             return "Not enough sub-groups of pods for gang-scheduling"
-        valid, least = _tasks(view, job, _VALID), int(jobs.min_available[job])
+        counts: tuple[int, ...] = _VALID_OF(view.jobs.count[:, job].tolist())
+        valid, least = sum(counts), int(jobs.min_available[job])
         if valid < least:
             return f"Not enough valid tasks for gang-scheduling, valid: {valid}, min: {least}"
         return None
@@ -98,9 +101,8 @@ class Gang(Plugin[Args]):
 
     def job_starving(self, view: View, job: int) -> bool:
         """Below `minMember` even with promised tasks; role minimums and best-effort tasks are not looked at."""
-        return _tasks(view, job, (*READY_STATUS, Status.PIPELINED)) < int(
-            view.snapshot.jobs.min_available[job]
-        )
+        held: tuple[int, ...] = _STARVING_OF(view.jobs.count[:, job].tolist())
+        return sum(held) < int(view.snapshot.jobs.min_available[job])
 
     def job_order(self, view: View, jobs: IntLike) -> IntLike:
         """0 for a job below `minMember`, 1 for the others: unready first. Role minimums are not looked at."""
@@ -145,16 +147,14 @@ class Gang(Plugin[Args]):
         for job in np.flatnonzero(told & ready).tolist():
             closing.condition(job, "Scheduled", "tasks in gang are ready to be scheduled", "")
         short, totals = (least - _holding(view)).tolist(), total.tolist()
-        waiting = (view.jobs.count[Status.PENDING] + view.jobs.count[Status.PIPELINED]).tolist()
-        for job in np.flatnonzero(told & ~ready).tolist():
-            if waiting[job] or not _only_ending(view, job):
-                closing.condition(
-                    job,
-                    "Unschedulable",
-                    "NotEnoughResources",
-                    f"{short[job] - closing.undone(job)}/{totals[job]} tasks in gang unschedulable: "
-                    f"{closing.fit_error(job)}",
-                )
+        for job in np.flatnonzero(told & ~ready & ~_only_ending(view)).tolist():
+            closing.condition(
+                job,
+                "Unschedulable",
+                "NotEnoughResources",
+                f"{short[job] - closing.undone(job)}/{totals[job]} tasks in gang unschedulable: "
+                f"{closing.fit_error(job)}",
+            )
 
 
 def _leaving(view: View) -> Int | None:
@@ -165,12 +165,6 @@ def _leaving(view: View) -> Int | None:
     tasks = view.snapshot.tasks
     ending = (view.status == Status.SUCCEEDED) & np.array(facts, dtype=np.bool_)[tasks.facts]
     return np.bincount(tasks.job[ending], minlength=len(view.snapshot.jobs))
-
-
-def _tasks(view: View, job: int, statuses: tuple[Status, ...]) -> int:
-    """Tasks of the job in any of the statuses."""
-    count: list[int] = view.jobs.count[:, job].tolist()
-    return sum(map(count.__getitem__, statuses))
 
 
 def _ready(view: View, job: int) -> int:
@@ -223,10 +217,12 @@ def _groups_short(view: View, job: int, promised: bool | None) -> bool:
     return False
 
 
-def _only_ending(view: View, job: int) -> bool:
-    """The gang, of which no task waits, is short only because some of its running pods are ending: nothing is said of it meanwhile."""
-    rows = view.tasks_of_job[job]
-    ending = (view.status[rows] == Status.RELEASING) & (view.snapshot.tasks.node[rows] != MISSING)
-    releasing = int(ending.sum())
-    least = int(view.snapshot.jobs.min_available[job])
-    return releasing > 0 and _tasks(view, job, _SCHEDULED) + releasing >= least
+def _only_ending(view: View) -> Bool:
+    """(J,) The gang, of which no task waits, is short only because some of its running pods are ending: nothing is said of it meanwhile."""
+    jobs, count = view.snapshot.jobs, view.jobs.count
+    ending = (view.status == Status.RELEASING) & (view.snapshot.tasks.node != MISSING)
+    releasing = np.bincount(view.snapshot.tasks.job[ending], minlength=len(jobs))
+    waiting = count[Status.PENDING] + count[Status.PIPELINED]
+    scheduled = count[_SCHEDULED_ROWS].sum(axis=0)
+    found: Bool = (waiting == 0) & (releasing > 0) & (scheduled + releasing >= jobs.min_available)
+    return found

@@ -7,6 +7,8 @@ plugin of a later tier would give away a pod of a *higher* job, it is kept (volc
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 import numpy as np
 
 from vcray.core.arrays import Bool, Int, IntLike
@@ -15,6 +17,8 @@ from vcray.core.subjobs import SubJob
 from vcray.core.tables import READY_STATUS, Status
 from vcray.core.victims import Candidates, Claim, ClaimKind
 from vcray.core.view import View
+
+_HELD_OF = itemgetter(*READY_STATUS, Status.PIPELINED)
 
 
 class Priority(Plugin[Args]):
@@ -41,7 +45,8 @@ class Priority(Plugin[Args]):
     def job_starving(self, view: View, job: int) -> bool:
         """Ready and promised tasks do not make up all tasks of the job."""
         count: list[int] = view.jobs.count[:, job].tolist()
-        return sum(count[s] for s in READY_STATUS) + count[Status.PIPELINED] < sum(count)
+        held: tuple[int, ...] = _HELD_OF(count)
+        return sum(held) < sum(count)
 
     def preemptable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:
         """Lower priority than the claimant's; asked about winners of other tiers, not higher."""
