@@ -63,5 +63,5 @@ def calls_to_place(jobs: int, beside: int) -> int:
     return calls
 
 
-def test_8000_running_pods_slow_3000_new_ones_by_less_than_a_twentieth():
+def test_o_074_8000_running_pods_slow_3000_new_ones_by_less_than_a_twentieth():
     assert calls_to_place(300, 8000) < calls_to_place(300, 0) * SLOWER

@@ -54,7 +54,7 @@ NODE = {
 }
 
 
-async def test_after_twenty_rounds_nothing_is_left_and_memory_is_that_of_round_five():
+async def test_o_073_after_twenty_rounds_nothing_is_left_and_memory_is_that_of_round_five():
     world = in_process()
     world.store.storage._history = 200  # what the API server remembers of the past is not ours
     await world.start(CONFIGURATIONS["K0"])
