@@ -104,7 +104,7 @@ class Topology:
         assert limit is not None
         start: str | None = root
         if held is not None:
-            start = self._around(held, root, limit)
+            start = self.around(held, root, limit)
         if start is None:
             return []
         found = [h for h in self.inside(start) if self.tiers[h] <= limit]
@@ -122,16 +122,16 @@ class Topology:
         if limit is None or limit >= self.highest:
             return True
         if held is not None:
-            around = self._around(held, TOP, limit)
+            around = self.around(held, TOP, limit)
             return around is not None and node in self.nodes[around]
         allowed = [h for h in self.names if self.tiers[h] <= limit]
-        better = [h for h in allowed if self._lets_all(job, h)]
+        waiting = [pod for pod in job.pods if pod.status == "Pending"]
+        better = [h for h in allowed if self.lets_all(waiting, h)]
         return any(node in self.nodes[h] for h in better or allowed)
 
-    def _lets_all(self, job: Job, hypernode: str) -> bool:
-        """Are there slots for all its pending pods, and nodes that would let each in?"""
+    def lets_all(self, waiting: list[Pod], hypernode: str) -> bool:
+        """Are there slots for all these pods, and nodes that would let each in?"""
         nodes = [self.s.cluster.nodes[name] for name in self.nodes[hypernode]]
-        waiting = [pod for pod in job.pods if pod.status == "Pending"]
         slots = sum(max(0, node.idle().get("pods", 0)) for node in nodes)
         return slots >= len(waiting) and all(
             any(self.s.allowed_by_object(pod, node) for node in nodes) for pod in waiting
@@ -142,7 +142,7 @@ class Topology:
         if job.topology is not None and pod.node is not None:
             self.held[job.id] = self.lca(self.held[job.id], self._covering([pod.node]))
 
-    def _around(self, held: str, root: str, limit: int) -> str | None:
+    def around(self, held: str, root: str, limit: int) -> str | None:
         if self.tiers[held] > limit:
             return None
         around = [h for h in self.above(held) if self.tiers[h] <= limit][-1]
@@ -255,12 +255,16 @@ class NearTurn:
     def run(self) -> bool:
         s, job = self.s, self.job
         held = self.t.held[job.id]
-        for group in self.t.gradients(job, TOP, True):
+        groups = self.t.gradients(job, TOP, True)
+        mates = any(pod.best_effort for pod in job.pods)
+        for group, careful in [(group, True) for group in groups if mates] + [
+            (group, False) for group in groups
+        ]:
             best: tuple[float, str, list[tuple[Pod, str, str]], list[Pod], str | None] | None = None
             for hypernode in sorted(group, key=lambda h: (-self._bound(h), h)):
                 mark, failed = len(s.journal), set(s.failed_roles.get(job.id, ()))
                 found = self._place(hypernode)
-                if found is not None:
+                if found is not None and not (careful and not self._leaves_room(hypernode, held)):
                     score, left = found
                     steps = [(pod, str(pod.node), pod.status) for pod, _ in s.journal[mark:]]
                     if best is None or score > best[0]:
@@ -272,6 +276,17 @@ class NearTurn:
                 return self._keep(best[1], best[2], best[3], best[4])
         self.tasks.clear()
         return False
+
+    def _leaves_room(self, hypernode: str, held: str | None) -> bool:
+        """Could its pods that request nothing be near the others, were these inside the HyperNode?"""
+        limit = self.t.limit(self.job)
+        assert limit is not None
+        mates = [p for p in self.job.pods if p.status == "Pending" and p.best_effort and not p.gated]
+        if not mates or limit >= self.t.highest:
+            return True
+        joined = self.t.lca(held, hypernode)
+        around = None if joined is None else self.t.around(joined, TOP, limit)
+        return around is not None and self.t.lets_all(mates, around)
 
     def _keep(
         self, hypernode: str, steps: list[tuple[Pod, str, str]], left: list[Pod], held: str | None

@@ -26,11 +26,11 @@ from vcray.core.arrays import Int
 from vcray.core.choose import Scope
 from vcray.core.hypernodes import HyperNodes
 from vcray.core.kept import nominees
+from vcray.core.mates import lets_all
 from vcray.core.order import Turns, Worksheet
 from vcray.core.plugin import Args
 from vcray.core.reasons import no_hypernode
 from vcray.core.session import Session
-from vcray.core.space import PODS
 from vcray.core.tables import MISSING, Phase, Status
 from vcray.core.view import View
 
@@ -140,7 +140,7 @@ def _near(session: Session, task: int) -> Int | None:
         around = tree.around(part.allocated, part.limit)
         pending = np.concatenate([mates.tasks for mates in subjobs])
         pending = pending[view.status[pending] == Status.PENDING]
-        good = [row for row in around if part.allocated != MISSING or _lets_all(session, pending, row)]
+        good = [row for row in around if part.allocated != MISSING or lets_all(session, pending, row)]
         allowed.append(_rows_of(tree, around))
         better.append(_rows_of(tree, good or around))
     if not allowed:
@@ -151,17 +151,6 @@ def _near(session: Session, task: int) -> Int | None:
 
 def _rows_of(tree: HyperNodes, hypernodes: list[int]) -> Int:
     return np.unique(np.concatenate([*map(tree.rows, hypernodes), np.zeros(0, dtype=np.int64)]))
-
-
-def _lets_all(session: Session, tasks: Int, hypernode: int) -> bool:
-    """Are there slots for all the tasks inside a HyperNode, and nodes whose objects let each in?"""
-    view, table = session.view, session.view.snapshot.tasks
-    rows = view.hypernodes.rows(hypernode)
-    if int(np.maximum(view.nodes.idle[PODS, rows], 0).sum()) < len(tasks):
-        return False
-    job = int(table.job[tasks[0]])
-    shapes = np.unique(table.shape[tasks]).tolist()
-    return all(session.placer.class_of(job, view.shapes[shape]).static[rows].any() for shape in shapes)
 
 
 def _why(session: Session, job: int, task: int, near: Int | None) -> str:

@@ -15,6 +15,7 @@ view       read-only window on snapshot + live sums that hooks receive
 ledger     the one mutable object: place, promise, evict, checkpoint, rollback, commit
 order      queue -> job -> task
 turn, nearturn   a job's turn, without and with HyperNodes; hopeless: what is known to fail
+mates      pods of a gang that request nothing, and where they could follow
 kept       room that evictions made, for those whom it was made for
 rows       windows on node rows, real or hypothetical
 classes, merge, normalise, place   keys of equal pods, the m best picks, scales, the loop that places

@@ -19,6 +19,7 @@ from vcray.core.choose import Scope
 from vcray.core.classes import Class
 from vcray.core.hopeless import repeat, signature, take_down
 from vcray.core.ledger import Entry, Kind
+from vcray.core.mates import leaves_room
 from vcray.core.order import Worksheet
 from vcray.core.reasons import no_hypernode
 from vcray.core.session import Session
@@ -53,6 +54,8 @@ class NearTurn:
         self.queue = queue
         self.first = first
         self.mark = session.ledger.checkpoint()
+        self.mates = False
+        """Must pods that request nothing find a place near the others? First yes; what cannot be is not waited for."""
 
     def run(self) -> bool:
         """Place, then commit or keep what is promised; True when the job has tasks left and may come again."""
@@ -94,24 +97,37 @@ class NearTurn:
     def _search(self) -> _Solution | None:
         """The best solution of the first group that has one, applied."""
         groups = self.session.chains.parts.gradients(self.view, self.parts, self.tree.top)
-        tried = MISSING
-        for group in groups:
-            best: _Solution | None = None
-            tried = group[-1] if group else tried
-            for hypernode, bound in self._ranked(group):
-                if best is not None and best.score >= bound:
-                    break
-                found = self._dry_run(hypernode, last=False)
-                if found is not None and (best is None or found.score > best.score):
-                    best = found
-            if best is not None:
-                self._apply(best)
-                return best
+        self.mates = self._has_mates()
+        best = next(filter(None, map(self._best_of, groups)), None)
+        if best is None and self.mates:
+            self.mates = False
+            best = next(filter(None, map(self._best_of, groups)), None)
+        if best is not None:
+            self._apply(best)
+            return best
+        tried = next((group[-1] for group in reversed(groups) if group), MISSING)
         if tried != MISSING:
             self._dry_run(tried, last=True)
         for sub in self.parts.subjobs if tried == MISSING else ():
             self._tell_no_domain(sub)
         return None
+
+    def _best_of(self, group: Sequence[int]) -> _Solution | None:
+        """The best solution in a HyperNode of a group, taken back again."""
+        best: _Solution | None = None
+        for hypernode, bound in self._ranked(group):
+            if best is not None and best.score >= bound:
+                break
+            found = self._dry_run(hypernode, last=False)
+            if found is not None and (best is None or found.score > best.score):
+                best = found
+        return best
+
+    def _has_mates(self) -> bool:
+        """Does the job have pods that request nothing?"""
+        return bool(
+            self.view.best_effort[self.view.snapshot.tasks.shape[self.view.tasks_of_job[self.job]]].any()
+        )
 
     def _ranked(self, group: Sequence[int]) -> list[tuple[int, float]]:
         """HyperNodes with the highest score that a solution in each can have, the best first."""
@@ -151,8 +167,15 @@ class NearTurn:
             if session.chains.job_ready(self.view, self.job):
                 break
         solution = None
-        if placed and (
-            session.chains.job_ready(self.view, self.job) or session.chains.job_pipelined(self.view, self.job)
+        if (
+            placed
+            and (
+                session.chains.job_ready(self.view, self.job)
+                or session.chains.job_pipelined(self.view, self.job)
+            )
+            and not (
+                self.mates and not leaves_room(session, parts, self.view.tasks_of_job[self.job], hypernode)
+            )
         ):
             solution = _Solution(
                 hypernode=hypernode,
@@ -233,7 +256,11 @@ class NearTurn:
         mark, place = ledger.checkpoint(), sheet.next[unit]
         turn = Turn(session, sheet, self.job, self.queue, unit, sub, self.parts.grouped, scope)
         turn.place(mark)
-        if ledger.checkpoint() > mark and (turn.ready() or turn.pipelined()):
+        if (
+            ledger.checkpoint() > mark
+            and (turn.ready() or turn.pipelined())
+            and not (self.mates and not leaves_room(session, sub, sub.tasks, hypernode))
+        ):
             sub.allocated = self.tree.lca(sub.allocated, hypernode)
             return True
         ledger.rollback(mark)
