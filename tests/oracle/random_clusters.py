@@ -230,6 +230,17 @@ def add_job(cluster: RandomCluster, row: int) -> None:
     cluster.add("PodGroup", {"name": name, "namespace": namespace}, spec=spec, status={"phase": phase})
     if cluster.theme != "admission" or rng.random() < 0.6:
         _members(cluster, name, namespace, replicas, phase)
+        if "networkTopology" in spec and rng.random() < 0.3:
+            _mate(cluster, name, namespace)
+
+
+def _mate(cluster: RandomCluster, job: str, namespace: str) -> None:
+    """A pod of the job that requests nothing and may not be on every node."""
+    container: Object = {"name": "main", "image": "none"}
+    spec: Object = {"containers": [container], "schedulerName": "volcano"}
+    spec["nodeSelector"] = {"disk": cluster.rng.choice(["ssd", "hdd"])}
+    notes = {"scheduling.k8s.io/group-name": job}
+    new_pod(cluster, f"{job}-mate", namespace, {"app": "web", "spec": spec}, notes)
 
 
 def _phase(cluster: RandomCluster, row: int) -> str:

@@ -133,13 +133,15 @@ class Scheduler:
         return (*keys, job.created, job.id)
 
     def in_task_order(self, pods: list[Pod]) -> list[Pod]:
+        """By the plugins, then by index where all have one, creation and uid."""
         by_priority = self.enabled("priority", "enableTaskOrder") is not None
+        indexed = all(pod_index(pod.name) is not None for pod in pods)
 
         def compare(left: Pod, right: Pod) -> int:
             if by_priority and left.priority != right.priority:
                 return -1 if left.priority > right.priority else 1
             a, b = pod_index(left.name), pod_index(right.name)
-            if a is not None and b is not None and a != b:
+            if indexed and a is not None and b is not None and a != b:
                 return -1 if a < b else 1
             return -1 if (left.created, left.uid) < (right.created, right.uid) else 1
 
@@ -404,8 +406,13 @@ class Scheduler:
             (job, pod)
             for name in sorted(by_queue, key=lambda q: self.queue_key(self.cluster.queues[q]))
             for job in sorted(by_queue[name], key=self.job_key)
-            for pod in self.in_task_order(job.pods)
-            if pod.status in ("Pending", "Pipelined") and pod.best_effort and not pod.gated
+            for pod in self.in_task_order(
+                [
+                    pod
+                    for pod in job.pods
+                    if pod.status in ("Pending", "Pipelined") and pod.best_effort and not pod.gated
+                ]
+            )
         ]
         kept = [pod for job in jobs for pod in job.pods if pod.status == "Pending" and self.has_kept(pod)]
         spared = {pod.object["status"]["nominatedNodeName"] for pod in kept} if self.to_come else set()
