@@ -191,3 +191,18 @@ def test_4096_jobs_that_cannot_run_and_go_leave_no_series(rounds):
 
     assert "lost-" not in rounds.metrics.expose().decode()
     assert rounds.value("unschedule_job_count") == 0
+
+
+def test_a_round_that_repeats_the_one_before_leaves_all_as_it_is(rounds):
+    rounds.see(podgroup("g", 2), pod("p", cpu=8, group="g"))
+    rounds.run()
+    before = rounds.value("unschedule_job_count"), rounds.value("job_retry_counts", job_id="g")
+    meter = Meter(iter(range(1000)).__next__)
+    meter.repeats = True
+    rounds.gauges.show(rounds.cache.snapshot(2e9), meter)
+
+    assert before == (1, 1)
+    assert (
+        rounds.value("unschedule_job_count"),
+        rounds.value("job_retry_counts", job_id="g"),
+    ) == before

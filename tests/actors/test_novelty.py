@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from vcray.actors.novelty import Novelty
 from vcray.core.decisions import Bind, Commit, Decisions, Event, GroupUpdate, QueueUpdate, Waiting
 from vcray.core.tables import GroupStatus, Phase
@@ -98,6 +100,20 @@ def test_a_complaint_that_passes_is_never_told() -> None:
 
     assert again.conditions == again.events == ()
     assert novelty.due == 12.0
+
+
+def test_a_round_that_says_the_same_by_the_same_tuples_is_passed_over_once_all_is_told() -> None:
+    novelty = Novelty(patience_s=1.0)
+    said = _statements("no room")
+
+    assert novelty.keep(said, now=10.0).waiting == ()
+    assert novelty.keep(replace(said, generation=2), now=11.0).waiting == said.waiting
+    kept = novelty.keep(replace(said, generation=3), now=11.5)
+    assert kept.waiting == kept.events == ()
+    assert novelty.due is None
+
+    novelty.forget([said.waiting[0].pods[0][1]])
+    assert novelty.keep(replace(said, generation=4), now=12.0).waiting == said.waiting
 
 
 def test_other_events_do_not_wait() -> None:

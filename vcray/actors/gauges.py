@@ -14,7 +14,8 @@ from prometheus_client import Gauge
 from vcray.actors.cardgauges import CardSeries
 from vcray.api.names import EPHEMERAL_STORAGE, HUGEPAGES_PREFIX
 from vcray.core.arrays import Float, Int
-from vcray.core.meter import UNLIMITED, Amounts, Meter, QueueFigures
+from vcray.core.decisions import Amounts
+from vcray.core.meter import UNLIMITED, Meter, QueueFigures
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import JobTable
 from vcray.metrics import Metrics
@@ -35,7 +36,7 @@ class RoundGauges:
         self._cards = CardSeries(metrics)
 
     def show(self, snapshot: Snapshot, meter: Meter) -> None:
-        """All that one round says of itself; nothing new when it was decided as the one before."""
+        """All that one round says of itself. One that repeats the one before asked nobody and tried no job: all stays as it is."""
         if meter.repeats:
             return
         metrics = self._metrics

@@ -29,7 +29,6 @@ from vcray.kube.auth import load as load_transport
 from vcray.kube.pace import paced
 from vcray.kube.transport import Transport
 from vcray.log import configure, get_logger
-from vcray.memory import collect_rarely
 from vcray.metrics import Metrics
 
 log = get_logger("host")
@@ -172,7 +171,6 @@ class Host:
         connect: Callable[[Opening], Awaitable[Transport]] | None = None,
         time: Time | None = None,
     ) -> None:
-        collect_rarely()
         self._link = link
         self._time = time or WallTime()
         self._connect = connect or _connect

@@ -28,10 +28,10 @@ Key = tuple[str, ...]
 
 @dataclass(slots=True)
 class _Waits:
-    """What is known of a job whose pods wait. `since` and `said` are by pod uid; `settled`: all of `groups` has been told."""
+    """What is known of a job whose pods wait. `since` and `said` are by pod uid; `told`: all of `groups` has been said."""
 
     groups: tuple[Waiting, ...] = ()
-    settled: bool = False
+    told: bool = False
     since: dict[str, float] = field(default_factory=dict)
     said: dict[str, tuple[str, str, str]] = field(default_factory=dict)
 
@@ -45,8 +45,9 @@ class Novelty:
         self._since: dict[Key, float] = {}
         self._waits: dict[str, _Waits] = {}
         self._young: list[float] = []
-        self._heard: tuple[tuple[Waiting, ...] | None, tuple[Event, ...] | None] = None, None
-        """All that waits and all events of the last round, where each has been told in full."""
+        self._waiting_told: tuple[Waiting, ...] | None = None
+        self._events_told: tuple[Event, ...] | None = None
+        """What the last round said, where all of it is told: a round that repeats it (`core/repeat`) says it by the very same tuple."""
         self.due: float | None = None
 
     def keep(self, decisions: Decisions, now: float = 0.0) -> Decisions:
@@ -77,12 +78,12 @@ class Novelty:
 
     def _new_events(self, events: tuple[Event, ...], now: float) -> tuple[Event, ...]:
         """Events that are new, complaints only once they have lasted; those that are no longer made are forgotten."""
-        if events is self._heard[1]:
+        if events is self._events_told:
             return ()
         made = [_key(event) for event in events if event.reason in COMPLAINTS]
         self._since = {key: self._since.get(key, now) for key in made}
         ripe = {key for key, since in self._since.items() if not self._is_young(since, now)}
-        self._heard = self._heard[0], events if len(ripe) == len(self._since) else None
+        self._events_told = events if len(ripe) == len(self._since) else None
         return tuple(
             event
             for event in events
@@ -93,7 +94,7 @@ class Novelty:
 
     def _new_waits(self, waiting: tuple[Waiting, ...], now: float) -> tuple[Waiting, ...]:
         """What pods have not said yet; of pods and jobs that no longer wait nothing is remembered."""
-        if waiting is self._heard[0]:
+        if waiting is self._waiting_told:
             return ()
         by_job: dict[str, list[Waiting]] = {}
         for group in waiting:
@@ -104,24 +105,23 @@ class Novelty:
             groups = tuple(listed)
             known = before.get(job) or _Waits()
             self._waits[job] = known
-            if not known.settled or known.groups != groups:
+            if not known.told or known.groups != groups:
                 told += self._tell(known, groups, now)
-        settled = all(known.settled for known in self._waits.values())
-        self._heard = waiting if settled else None, self._heard[1]
+        self._waiting_told = waiting if all(known.told for known in self._waits.values()) else None
         return tuple(told)
 
     def _tell(self, known: _Waits, groups: tuple[Waiting, ...], now: float) -> list[Waiting]:
         since = {uid: known.since.get(uid, now) for group in groups for _, uid in group.pods}
         told: list[Waiting] = []
         said: dict[str, tuple[str, str, str]] = {}
-        known.settled = True
+        known.told = True
         for group in groups:
             statement = (group.reason, group.message, group.nominated)
             fresh = []
             for pod in group.pods:
                 last = known.said.get(pod[1])
                 if not group.nominated and self._is_young(since[pod[1]], now):
-                    known.settled = False
+                    known.told = False
                     if last is not None:
                         said[pod[1]] = last
                     continue
@@ -136,10 +136,10 @@ class Novelty:
     def forget(self, uids: Iterable[str]) -> None:
         """Let the next statement about these pods pass, whatever it is."""
         gone = set(uids)
-        self._heard = None, self._heard[1]
+        self._waiting_told = None
         for known in self._waits.values():
             if not gone.isdisjoint(known.said):
-                known.settled = False
+                known.told = False
                 known.said = {uid: said for uid, said in known.said.items() if uid not in gone}
 
     def _is_new(self, about: tuple[str, ...], statement: object) -> bool:

@@ -43,6 +43,7 @@ from vcray.actors.ray_ground import Ground, kill_all, refusal, require_listener,
 from vcray.core.pools import ScorersLost
 from vcray.errors import Problem, ServerError
 from vcray.log import get_logger
+from vcray.memory import collect_rarely
 
 log = get_logger("ray")
 
@@ -73,6 +74,7 @@ class RayHost(Door):
     """One host, as an async actor."""
 
     def __init__(self) -> None:
+        collect_rarely()
         self._link = _RayLink()
         super().__init__(self._link)
 

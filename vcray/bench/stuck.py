@@ -1,8 +1,8 @@
 """`vcray bench stuck`: what gangs that cannot fit cost, round after round.
 
 A cluster with nearly no room and gangs of several shapes that wait for more. Measured is the processor time of `decide()` with
-Volcano's Helm default configuration: the first round, rounds in which a node lost more of its room, rounds in which a status was
-written and nothing else changed, and rounds in which a pod that has its node began to run; none of these can help a gang.
+Volcano's Helm default configuration: the first round, rounds in which a node lost more of its room, rounds in which a
+PodGroup was written and nothing else changed, and rounds in which a pod that has its node began to run; none of these can help a gang.
 Caches are carried from round to round as the coordinator does.
 """
 
@@ -28,8 +28,8 @@ ROOM = 400
 
 @dataclass(frozen=True, slots=True)
 class StuckResult:
-    """Milliseconds of processor time a round; `placed` must be 0. `round_ms`: a node has less room; `quiet_ms`: nothing changed that
-    could help; `start_ms`: a pod began to run; `without_ms`: a whole round on a cluster without the gangs."""
+    """Milliseconds of processor time a round; `placed` must be 0. `round_ms`: a node has less room; `quiet_ms`: a PodGroup
+    was written; `start_ms`: a pod began to run; `without_ms`: a whole round on a cluster without the gangs."""
 
     nodes: int
     gangs: int
@@ -74,7 +74,7 @@ def run_stuck(nodes: int, gangs: int, gang: int, shapes: int, rounds: int = 5) -
     for number in range(rounds):
         told = fuller(told, number)
         filling.append(_timed(told, policy, carry)[0])
-        told = replace(told, generation=told.generation + 1)
+        told = rewritten(told, number)
         quiet.append(_timed(told, policy, carry)[0])
         told = started(told, number)
         elapsed, decisions = _timed(told, policy, carry)
@@ -112,6 +112,19 @@ def answered(snapshot: Snapshot, decisions: Decisions) -> Snapshot:
         status[rows[update.job]] = update.status
     return replace(
         snapshot, generation=snapshot.generation + 1, jobs=replace(snapshot.jobs, status=tuple(status))
+    )
+
+
+def rewritten(snapshot: Snapshot, number: int) -> Snapshot:
+    """Somebody wrote a PodGroup of those that wait, in a way that matters to nobody; the tables are new ones, as from a cache."""
+    jobs = snapshot.jobs
+    versions = list(jobs.resource_version)
+    versions[1 + number % (len(versions) - 1)] = f"again-{number}"
+    return replace(
+        snapshot,
+        generation=snapshot.generation + 1,
+        nodes=replace(snapshot.nodes, used=snapshot.nodes.used.copy()),
+        jobs=replace(jobs, resource_version=tuple(versions)),
     )
 
 

@@ -13,6 +13,8 @@ from importlib import import_module
 
 import click
 
+from vcray.memory import collect_rarely
+
 COMMANDS = {
     "bench": "Measure scheduling decisions and the embedded cluster.",
     "check": "Say what is wrong with a volcano-scheduler.conf.",
@@ -76,8 +78,6 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The program `vcray`."""
-    from vcray.memory import collect_rarely
-
     collect_rarely()
     sys.exit(execute(sys.argv[1:] if arguments is None else arguments))
 

@@ -22,6 +22,7 @@ classes, merge, normalise, place   keys of equal pods, the m best picks, scales,
 reasons    why not, as one sentence
 record     what the actions of a session learn
 groups, closing   statuses, conditions and events at its end
-settled    a round in which nothing can help whom the one before refused: said again, without asking
+repeat     a round in which nothing can help whom the one before refused: said again, without asking
+same       equality of tables
 session    decide(snapshot, policy) -> Decisions
 """

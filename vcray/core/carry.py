@@ -2,7 +2,8 @@
 
 Masks and preferences of a placement class depend on node objects alone. While the snapshot's static node columns are the
 very same arrays as in the round before, and so is the policy, they need not be asked again. What is said of pods that wait is
-taken over while it is the same, as long as names and UIDs of all pods are the very same tuples.
+taken over while it is the same, as long as names and UIDs of all pods are the very same tuples;
+all of it where nothing moved in the round before, and nothing can help yet.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final, TypeAlias
 from vcray.core.arrays import Bool
 from vcray.core.decisions import Waiting
 from vcray.core.hooks import Preference
-from vcray.core.settled import Settled
+from vcray.core.repeat import LastRound
 from vcray.core.tables import NodeTable, TaskTable
 
 STATIC: Final = (
@@ -40,15 +41,15 @@ WaitingKey: TypeAlias = tuple[str, tuple[int, ...], str, str, str]
 class Carry:
     """What rounds may share. One per caller of `decide`; not for several threads."""
 
-    __slots__ = ("_basis", "_known", "_pods", "_waiting", "settled")
+    __slots__ = ("_basis", "_known", "_pods", "_waiting", "last")
 
     def __init__(self) -> None:
         self._basis: tuple[object, ...] = ()
         self._known: dict[Hashable, tuple[Bool, Sequence[Preference]]] = {}
         self._pods: tuple[Sequence[str], Sequence[str]] = ((), ())
         self._waiting: dict[WaitingKey, Waiting] = {}
-        self.settled: Settled | None = None
-        """The last round, when it moved nothing."""
+        self.last: LastRound | None = None
+        """The last round, when it may be repeated (`core/repeat`)."""
 
     def start(self, policy: object, nodes: NodeTable) -> None:
         """A round begins: forget all unless policy and static node columns are the same objects."""

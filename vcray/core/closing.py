@@ -30,6 +30,7 @@ from vcray.core.record import Record
 from vcray.core.space import CPU, MEMORY
 from vcray.core.tables import (
     MISSING,
+    WAITING_STATUS,
     Status,
 )
 from vcray.core.view import View
@@ -74,7 +75,7 @@ def _waiting(view: View, ledger: Ledger, collector: Collector, carry: Carry) -> 
 
     Repeated every round: who writes them leaves out what the pod says already, event included."""
     tasks, jobs = view.snapshot.tasks, view.snapshot.jobs
-    waits = np.isin(view.status, (Status.PENDING, Status.ALLOCATED, Status.PIPELINED)) & ~tasks.gated
+    waits = np.isin(view.status, WAITING_STATUS) & ~tasks.gated
     waits &= jobs.queue[tasks.job] != MISSING
     special = waits & (view.status != Status.PENDING)
     tried = [*ledger.undone, *collector.record.refused]

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from vcray.core.tables import GroupStatus
 
 Amounts: TypeAlias = tuple[tuple[str, int], ...]
+"""Sorted (resource, amount) in the units of `core.space`: milli, but bytes of memory and whole pods."""
 
 READY = "Scheduled"
 """Reason of the event on a PodGroup that its pods have their nodes."""

@@ -171,7 +171,7 @@ def _phases(view: View, collector: Collector) -> Int:
     complaint: Bool = np.zeros(len(jobs), dtype=np.bool_)
     complaint[[job for job, new in collector.conditions.items() if UNSCHEDULABLE in new]] = True
     completed = count[Status.SUCCEEDED] + count[Status.FAILED]
-    scheduled = count[Status.RUNNING] + count[Status.BOUND] + completed + _releasing_on_nodes(view)
+    scheduled = count[Status.RUNNING] + count[Status.BOUND] + completed + releasing_on_nodes(view)
     waiting = count[[Status.PENDING, Status.ALLOCATED, Status.PIPELINED, Status.BINDING]].sum(axis=0)
     done = (scheduled == completed) & (waiting == 0)
     phase = np.where(view.jobs.phase == Phase.INQUEUE, Phase.INQUEUE, Phase.PENDING)
@@ -183,7 +183,8 @@ def _phases(view: View, collector: Collector) -> Int:
     return np.where(jobs.queue == MISSING, kept, phase).astype(np.int64)
 
 
-def _releasing_on_nodes(view: View) -> Int:
+def releasing_on_nodes(view: View) -> Int:
+    """(J,) Pods of each job that are being deleted and still hold a node."""
     tasks = view.snapshot.tasks
     on_node = (view.status == Status.RELEASING) & (tasks.node != MISSING)
     return np.bincount(tasks.job[on_node], minlength=len(view.snapshot.jobs))
@@ -204,9 +205,10 @@ def _says_more(new: Mapping[str, tuple[str, str]], old: tuple[Condition, ...]) -
 
 def _events(view: View, collector: Collector, phase: Int, changed: Bool) -> list[Event]:
     jobs, count = view.snapshot.jobs, view.jobs.count
-    rows = np.isin(phase, (Phase.UNKNOWN, Phase.PENDING, Phase.INQUEUE))
-    told = np.flatnonzero((jobs.queue == MISSING) | rows | changed).tolist()
-    missing, waits = (jobs.queue == MISSING).tolist(), rows.tolist()
+    lost = jobs.queue == MISSING
+    open_ = np.isin(phase, (Phase.UNKNOWN, Phase.PENDING, Phase.INQUEUE))
+    told = np.flatnonzero(lost | open_ | changed).tolist()
+    missing, waits = lost.tolist(), open_.tolist()
     pending, total = count[Status.PENDING].tolist(), count.sum(axis=0).tolist()
     events = []
     for job in told:

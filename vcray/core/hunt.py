@@ -221,6 +221,7 @@ class Hunt:
         if not short:
             return []
         rows = list(short)
+        # One pod for one pod is by far the most frequent: no need to look at the others.
         if found.victims and (found.request[rows, 0] >= list(short.values())).all():
             return found.victims[:1]
         gives = found.request[rows].T.tolist()

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vcray.core.arrays import Float, Int
+from vcray.core.decisions import Amounts
 from vcray.core.queuesums import pending_by_queue
 from vcray.core.tables import MISSING, READY_STATUS, Status
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from vcray.core.ledger import Ledger, Undone
     from vcray.core.policy import Chains
     from vcray.core.view import View
-
-Amounts: TypeAlias = tuple[tuple[str, int], ...]
-"""Sorted (resource, amount) in the units of `core.space`: milli, but bytes of memory and whole pods."""
 
 UNLIMITED = 2**62
 """An amount from here on stands for no limit."""

@@ -156,9 +156,10 @@ class Plugin(Generic[A]):
     """Its `gang_need`, `job_ready` and `job_pipelined` read of a job without parts only how many tasks of which status and role it
     has, and its minimums: jobs with equal ones are answered alike. Not inherited."""
     steady: ClassVar[bool] = False
-    """Where nobody is evicted it answers the same while nothing differs but these: whether a pod that holds its node is being bound,
-    is bound or runs, and since when; what the status of a PodGroup or a queue says, the phase apart; `now`, until the moment that
-    `wakes_at` named. Not inherited."""
+    """As long as no action evicts, it answers the same while nothing differs but these: whether a pod that holds its node is being
+    bound, is bound or runs, and since when; words in the status of a PodGroup or a queue, the phase apart; `now`, until the moment
+    that `wakes_at` named. Its `close` judges each PodGroup by itself, its pods, nodes and specs of queues: of a snapshot it may
+    see only the groups that changed (`core/repeat`). Not inherited."""
     calls_out: ClassVar[bool] = False
     """Its answers come from a program outside, by way of `remote`."""
     remote: Remote = NO_REMOTE

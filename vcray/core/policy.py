@@ -347,10 +347,9 @@ class Chains:
 
     def job_starving(self, view: View, job: int) -> bool:
         """All plugins of the first tier that has any; nobody: no."""
-        for plugin in self._starving[0] if self._starving else ():
-            if not plugin.job_starving(view, job):
-                return False
-        return bool(self._starving)
+        if not self._starving:
+            return False
+        return all(plugin.job_starving(view, job) for plugin in self._starving[0])
 
     # ---- queues ----
 

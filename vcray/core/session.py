@@ -26,8 +26,8 @@ from vcray.core.policy import Chains, Policy
 from vcray.core.pools import Pools, ScorersLost
 from vcray.core.queuetree import ROOT
 from vcray.core.record import Record
+from vcray.core.repeat import changes, closers, only, repeatable, repeated
 from vcray.core.reserve import Reservations
-from vcray.core.settled import closers, news, only, repeated, settled
 from vcray.core.snapshot import Snapshot
 from vcray.core.view import View
 
@@ -110,7 +110,7 @@ def decide(
             policy = without_users(policy)
         else:
             if carry is not None:
-                carry.settled = settled(policy, snapshot, decisions)
+                carry.last = repeatable(policy, snapshot, decisions)
             return decisions if not left else _telling(decisions, snapshot, left)
         carry, pools = None, None
         if meter is not None:
@@ -119,17 +119,22 @@ def decide(
 
 def _as_before(snapshot: Snapshot, policy: Policy, carry: Carry, meter: Meter | None) -> Decisions | None:
     """The decisions of a round in which nothing can help that the one before could not; None when something may."""
-    last, carry.settled = carry.settled, None
-    found = None if last is None else news(last, policy, snapshot)
+    last, carry.last = carry.last, None
+    found = None if last is None else changes(last, policy, snapshot)
     if last is None or found is None:
         return None
     groups: tuple[GroupUpdate, ...] = ()
     events: list[Event] = []
-    if len(found.closing):
-        session = open_session(only(snapshot, found.closing), closers(policy))
-        _, groups, events = last_words(session.view, session.chains, session.ledger, session.record)
+    if len(found.close):
+        try:
+            session = open_session(only(snapshot, found.close), closers(policy))
+            _, groups, events = last_words(session.view, session.chains, session.ledger, session.record)
+        except Exception:
+            if not users_of(policy):
+                raise
+            return None  # decided in full, where what failed is left out and told
     decisions = repeated(last, snapshot, found, groups, events)
-    carry.settled = settled(policy, snapshot, decisions)
+    carry.last = repeatable(policy, snapshot, decisions)
     if meter is not None:
         meter.repeats = True
     return decisions

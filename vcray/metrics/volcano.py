@@ -112,7 +112,7 @@ class VolcanoMetrics:
         self.unscheduled_jobs = self._gauge("unschedule_job_count", "Jobs below their minimum.")
         self.job_retries = PlainCounter(
             "volcano_job_retry_counts",
-            "Rounds that left a job below its minimum.",
+            "Rounds that tried a job and left it below its minimum.",
             ["job_id"],
             registry=self.registry,
         )

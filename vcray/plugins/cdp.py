@@ -22,7 +22,6 @@ from vcray.core.view import View
 class Cdp(Plugin[Args]):
     """Protects pods that run since a short while."""
 
-    steady = True
     keeps = True
 
     def open(self, view: View) -> None:

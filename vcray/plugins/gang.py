@@ -13,6 +13,7 @@ from operator import itemgetter
 import numpy as np
 
 from vcray.core.arrays import Bool, Int, IntLike
+from vcray.core.groups import releasing_on_nodes
 from vcray.core.hooks import Closing, Vote
 from vcray.core.plugin import Args, Plugin
 from vcray.core.subjobs import SubJob, promised_tasks, ready_tasks
@@ -21,10 +22,10 @@ from vcray.core.victims import Candidates, Claim
 from vcray.core.view import View
 
 _VALID = (*READY_STATUS, Status.PIPELINED, Status.PENDING)
-_VALID_OF = itemgetter(*_VALID)
-_STARVING_OF = itemgetter(*READY_STATUS, Status.PIPELINED)
+_counts_valid = itemgetter(*_VALID)
+_counts_promised = itemgetter(*READY_STATUS, Status.PIPELINED)
 _SCHEDULED_ROWS = np.array((Status.RUNNING, Status.BOUND, Status.FAILED, Status.SUCCEEDED))
-_HOLDING = itemgetter(*READY_STATUS)
+_counts_ready = itemgetter(*READY_STATUS)
 _READY_ROWS = np.array(READY_STATUS)
 _BEST_EFFORT = -1
 """Last entry of a role's counts: its pending tasks that request nothing."""
@@ -43,7 +44,7 @@ class Gang(Plugin[Args]):
             return "Not enough valid pods of each task for gang-scheduling"
         if _groups_short(view, job, None):
             return "Not enough sub-groups of pods for gang-scheduling"
-        counts: tuple[int, ...] = _VALID_OF(view.jobs.count[:, job].tolist())
+        counts: tuple[int, ...] = _counts_valid(view.jobs.count[:, job].tolist())
         valid, least = sum(counts), int(jobs.min_available[job])
         if valid < least:
             return f"Not enough valid tasks for gang-scheduling, valid: {valid}, min: {least}"
@@ -101,7 +102,7 @@ class Gang(Plugin[Args]):
 
     def job_starving(self, view: View, job: int) -> bool:
         """Below `minMember` even with promised tasks; role minimums and best-effort tasks are not looked at."""
-        held: tuple[int, ...] = _STARVING_OF(view.jobs.count[:, job].tolist())
+        held: tuple[int, ...] = _counts_promised(view.jobs.count[:, job].tolist())
         return sum(held) < int(view.snapshot.jobs.min_available[job])
 
     def job_order(self, view: View, jobs: IntLike) -> IntLike:
@@ -169,7 +170,7 @@ def _leaving(view: View) -> Int | None:
 
 def _ready(view: View, job: int) -> int:
     """Tasks that hold a node or are done, and pending best-effort ones (Volcano's IsReady)."""
-    holding: tuple[int, ...] = _HOLDING(view.jobs.count[:, job].tolist())
+    holding: tuple[int, ...] = _counts_ready(view.jobs.count[:, job].tolist())
     return sum(holding) + int(view.jobs.pending_best_effort[job])
 
 
@@ -220,8 +221,7 @@ def _groups_short(view: View, job: int, promised: bool | None) -> bool:
 def _only_ending(view: View) -> Bool:
     """(J,) The gang, of which no task waits, is short only because some of its running pods are ending: nothing is said of it meanwhile."""
     jobs, count = view.snapshot.jobs, view.jobs.count
-    ending = (view.status == Status.RELEASING) & (view.snapshot.tasks.node != MISSING)
-    releasing = np.bincount(view.snapshot.tasks.job[ending], minlength=len(jobs))
+    releasing = releasing_on_nodes(view)
     waiting = count[Status.PENDING] + count[Status.PIPELINED]
     scheduled = count[_SCHEDULED_ROWS].sum(axis=0)
     found: Bool = (waiting == 0) & (releasing > 0) & (scheduled + releasing >= jobs.min_available)

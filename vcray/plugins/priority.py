@@ -18,7 +18,7 @@ from vcray.core.tables import READY_STATUS, Status
 from vcray.core.victims import Candidates, Claim, ClaimKind
 from vcray.core.view import View
 
-_HELD_OF = itemgetter(*READY_STATUS, Status.PIPELINED)
+_counts_promised = itemgetter(*READY_STATUS, Status.PIPELINED)
 
 
 class Priority(Plugin[Args]):
@@ -45,7 +45,7 @@ class Priority(Plugin[Args]):
     def job_starving(self, view: View, job: int) -> bool:
         """Ready and promised tasks do not make up all tasks of the job."""
         count: list[int] = view.jobs.count[:, job].tolist()
-        held: tuple[int, ...] = _HELD_OF(count)
+        held: tuple[int, ...] = _counts_promised(count)
         return sum(held) < sum(count)
 
     def preemptable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:

@@ -16,15 +16,17 @@ from tests.properties.test_every_plugin import everything
 from tests.properties.test_rounds import Living
 from vcray.api.podresources import resource_list
 from vcray.cache.cluster import ClusterCache
+from vcray.config.language import VOLCANO_PLUGINS
 from vcray.core.carry import Carry
 from vcray.core.decisions import Decisions
 from vcray.core.meter import Meter
 from vcray.core.session import decide
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import PHASE_NAMES, GroupStatus
+from vcray.registry import discover
 
 CLUSTERS, ROUNDS = 60, 14
-RESTLESS = {"extender", "usage", "rescheduling"}
+STEADY = {name for name in VOLCANO_PLUGINS if discover().load("vcray.plugins", name).steady}  # type: ignore[attr-defined]
 
 
 class Watched(Living):
@@ -37,7 +39,12 @@ class Watched(Living):
             for bind in commit.binds:
                 pod = self._change("Pod", bind.task)
                 pod["spec"]["nodeName"] = bind.node
-                pod["status"] = {"phase": "Pending"}
+                bound = {
+                    "type": "PodScheduled",
+                    "status": "True",
+                    "lastTransitionTime": "2026-01-01T01:29:00Z",
+                }
+                pod["status"] = {"phase": "Pending", "conditions": [bound]}
         for update in decisions.groups:
             if rng.random() < 0.9:
                 self._change("PodGroup", update.job)["status"] = as_written(update.status)
@@ -56,7 +63,7 @@ class Watched(Living):
             status = item.get("status") or {}
             if item["kind"] == "Pod" and item["spec"].get("nodeName"):
                 if status.get("phase") == "Pending" and rng.random() < 0.5:
-                    self.change(item)["status"] = {"phase": "Running", "startTime": "2026-01-01T01:30:00Z"}
+                    self.change(item)["status"].update(phase="Running", startTime="2026-01-01T01:30:00Z")
             elif item["kind"] == "PodGroup" and rng.random() < 0.05:
                 self.change(item)["metadata"].setdefault("annotations", {})["seen"] = str(row)
             elif item["kind"] == "PodGroup" and rng.random() < 0.05 and status.get("conditions"):
@@ -81,7 +88,7 @@ def configuration(cluster: RandomCluster, number: int) -> Object:
         return {**cluster.conf, "actions": ALL}
     conf = everything(cluster.rng)
     for tier in conf["tiers"]:  # type: ignore[union-attr]
-        tier["plugins"] = [each for each in tier["plugins"] if each["name"] not in RESTLESS]  # type: ignore
+        tier["plugins"] = [each for each in tier["plugins"] if each["name"] in STEADY]  # type: ignore
     return {**conf, "actions": ALL}
 
 

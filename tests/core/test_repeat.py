@@ -15,18 +15,20 @@ from vcray.actions.enqueue import Enqueue
 from vcray.actions.preempt import Preempt
 from vcray.bench.stuck import answered
 from vcray.core.carry import Carry
+from vcray.core.fence import users_of
+from vcray.core.hooks import Closing
 from vcray.core.meter import Meter
 from vcray.core.policy import Policy, policy_of
 from vcray.core.session import decide
 from vcray.core.snapshot import Snapshot
-from vcray.core.tables import Status
+from vcray.core.tables import Phase, Status
+from vcray.core.view import View
 from vcray.plugins.gang import Gang
 from vcray.plugins.predicates import Predicates
 from vcray.plugins.sla import Sla
 
 DEADLINE = 600
 NOW = 1_700_000_000
-STUCK, RUNS = "ns/stuck", "ns/runs"
 
 
 class Like(Gang):
@@ -48,7 +50,7 @@ def policy(*, gang: type[Gang] = Gang, evicts: bool = False) -> Policy:
 def cluster() -> Snapshot:
     """A gang whose pods are being bound, and one that waits for room."""
     held = [Pod(f"runs-{row}", cpu=1, status=Status.BINDING, node="n1") for row in range(2)]
-    jobs = [Job(STUCK, equal_pods("stuck", 2, cpu=1), created=NOW - 100), Job(RUNS, held)]
+    jobs = [Job("stuck", equal_pods("stuck", 2, cpu=1), created=NOW - 100), Job("runs", held)]
     return snapshot([Node("n1", 3)], jobs)
 
 
@@ -56,6 +58,25 @@ def with_status(world: Snapshot, pod: str, status: Status) -> Snapshot:
     column = world.tasks.status.copy()
     column[[name.endswith(pod) for name in world.tasks.names]] = status
     return replace(world, generation=world.generation + 1, tasks=replace(world.tasks, status=column))
+
+
+def placed(world: Snapshot, pod: str) -> Snapshot:
+    """Somebody else bound a pod that waits."""
+    bound = with_status(world, pod, Status.BOUND)
+    node = bound.tasks.node.copy()
+    node[[name.endswith(pod) for name in bound.tasks.names]] = 0
+    return replace(bound, tasks=replace(bound.tasks, node=node))
+
+
+def written(world: Snapshot, job: str, **what: object) -> Snapshot:
+    """Somebody else wrote the status of a PodGroup."""
+    jobs = world.jobs
+    rows = [name.endswith(job) for name in jobs.names]
+    status = [replace(s, **what) if row else s for s, row in zip(jobs.status, rows, strict=True)]  # type: ignore[arg-type]
+    version = [f"{v}+" if row else v for v, row in zip(jobs.resource_version, rows, strict=True)]
+    return replace(
+        world, generation=9, jobs=replace(jobs, status=tuple(status), resource_version=tuple(version))
+    )
 
 
 def with_less_room(world: Snapshot) -> Snapshot:
@@ -77,6 +98,8 @@ STARTS: dict[str, Callable[[Snapshot], Snapshot]] = {
     "nothing": lambda world: replace(world, generation=9, now=world.now + 1),
     "bound": lambda world: with_status(world, "runs-0", Status.BOUND),
     "running": lambda world: with_status(world, "runs-1", Status.RUNNING),
+    "written by somebody else": lambda world: written(world, "runs", conditions=()),
+    "written without a word changed": lambda world: written(world, "stuck"),
 }
 
 
@@ -97,7 +120,9 @@ def test_it_does_not_where_somebody_may_look_at_what_runs(change: Callable[[Snap
 CURES: dict[str, Callable[[Snapshot], Snapshot]] = {
     "ended": lambda world: with_status(world, "runs-0", Status.SUCCEEDED),
     "leaving": lambda world: with_status(world, "runs-0", Status.RELEASING),
-    "placed by another": lambda world: with_status(world, "stuck-0", Status.BOUND),
+    "placed by another": lambda world: placed(world, "stuck-0"),
+    "another phase": lambda world: written(world, "runs", phase=Phase.UNKNOWN),
+    "words of somebody else about a gang that waits": lambda world: written(world, "stuck", conditions=()),
     "less room": with_less_room,
     "the hour": lambda world: replace(world, now=world.now + DEADLINE),
 }
@@ -124,6 +149,42 @@ def test_a_round_that_placed_something_is_followed_by_a_whole_one() -> None:
     decide(replace(world, generation=9), by, carry, meter=meter)
 
     assert not meter.repeats
+
+
+def test_another_policy_decides_in_full() -> None:
+    world, carry = cluster(), Carry()
+    told = answered(world, decide(world, policy(), carry))
+    decide(told, policy(), carry)
+    meter = Meter(time.perf_counter)
+    decide(told, policy(), carry, meter=meter)
+
+    assert not meter.repeats
+
+
+def test_what_was_told_is_said_by_the_very_same_tuples() -> None:
+    world, carry, by = cluster(), Carry(), policy()
+    told = answered(world, decide(world, by, carry))
+    whole = decide(told, by, carry)
+    again = decide(replace(told, generation=9), by, carry)
+
+    assert again.waiting is whole.waiting
+    assert again.events is whole.events
+
+
+class Fussy(Gang):
+    """Does not do without the group that waits."""
+
+    steady = True
+
+    def close(self, view: View, closing: Closing) -> None:
+        if not any(name.endswith("stuck") for name in view.snapshot.jobs.names):
+            raise LookupError("where is it?")
+
+
+def test_a_plugin_of_a_user_that_fails_there_is_asked_in_a_whole_round() -> None:
+    by = policy(gang=Fussy)
+    assert users_of(by)
+    assert not repeats(lambda world: with_status(world, "runs-0", Status.BOUND), by)
 
 
 def test_being_steady_is_not_inherited() -> None:
