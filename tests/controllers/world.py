@@ -22,6 +22,8 @@ from vcray.controllers.base import (
     Delete,
     Effect,
     Emit,
+    KeyPair,
+    MakeKeys,
     Outcome,
     Patch,
     Read,
@@ -264,6 +266,9 @@ class World:
         if isinstance(effect, Emit):
             self.events.append((effect.reason, effect.message))
             return Outcome()
+        if isinstance(effect, MakeKeys):
+            serial = len(self.did(MakeKeys))
+            return Outcome(keys=KeyPair(f"private {serial}", f"public {serial}\n"))
         return self.fail(effect) or self._write(effect)
 
     def _write(self, effect: Effect) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from vcray.actors.keys import MakeKeyPair, make_here
 from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import Resource
@@ -15,6 +16,7 @@ from vcray.controllers.base import (
     Delete,
     Effect,
     Emit,
+    MakeKeys,
     Outcome,
     Patch,
     Read,
@@ -32,7 +34,7 @@ _PATCHES = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": Patch
 
 class EffectRunner:
     """Turns effects into requests. `learned(resource, object, only_if_held)` is told of each write's answer,
-    `again(after_s, request)` of each promise."""
+    `again(after_s, request)` of each promise; `make_keys` has the dice."""
 
     def __init__(
         self,
@@ -41,12 +43,14 @@ class EffectRunner:
         learned: Callable[[Resource, JsonObject, bool], None],
         again: Callable[[float, Request], None],
         parallel: int = 50,
+        make_keys: MakeKeyPair = make_here,
     ) -> None:
         self._client = client
         self._events = events
         self._learned = learned
         self._again = again
         self._slots = asyncio.Semaphore(parallel)
+        self._make_keys = make_keys
 
     async def run(self, effect: Effect) -> Outcome:
         """Carry out one effect; never raises for a refusal."""
@@ -56,6 +60,8 @@ class EffectRunner:
         if isinstance(effect, Again):
             self._again(effect.after_s, effect.request)
             return Outcome()
+        if isinstance(effect, MakeKeys):
+            return Outcome(keys=await self._make_keys())
         async with self._slots:
             try:
                 return Outcome(object=await self._request(effect))

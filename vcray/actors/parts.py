@@ -295,7 +295,9 @@ async def _router(place: Place, part: str) -> None:
 
 
 async def _controllers(place: Place, part: str) -> None:
+    from vcray.actors.keys import make_aside, make_here
     from vcray.actors.reconciler import ControllerHost
+    from vcray.actors.timekeeping import WallTime
     from vcray.controllers.garbage import GarbageController
     from vcray.controllers.job.controller import JobController
     from vcray.controllers.podgroup import PodGroupController
@@ -310,7 +312,8 @@ async def _controllers(place: Place, part: str) -> None:
         PodGroupController(place.facts.settings.scheduler_names),
         QueueController(),
     )
-    host = ControllerHost(controllers, client, events, place.time, place.metrics)
+    make_keys = make_aside if isinstance(place.time, WallTime) else make_here
+    host = ControllerHost(controllers, client, events, place.time, place.metrics, make_keys=make_keys)
     handle = await place.runtime.spawn(part, lambda: host, MAILBOX)
     _watch_all(place, client, host.watched, handle)
 

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from vcray.actors.effects import EffectRunner
+from vcray.actors.keys import MakeKeyPair, make_here
 from vcray.actors.messages import Message, ObjectChanges, Synced
 from vcray.actors.objects import ObjectMirrors
 from vcray.actors.runtime import Time
@@ -31,7 +32,7 @@ LONGEST_UNCOUNTED_S = 30.0
 
 
 class ControllerHost:
-    """One actor for all controllers. `workers` bounds the requests handled at once."""
+    """One actor for all controllers. `workers` bounds the requests handled at once, `make_keys` answers MakeKeys."""
 
     def __init__(
         self,
@@ -41,6 +42,7 @@ class ControllerHost:
         time: Time,
         metrics: Metrics,
         workers: int = 16,
+        make_keys: MakeKeyPair = make_here,
     ) -> None:
         self._controllers = tuple(controllers)
         self._watched = tuple({resource: None for each in controllers for resource in each.watches})
@@ -49,6 +51,7 @@ class ControllerHost:
         self._time = time
         self._metrics = metrics
         self._workers = workers
+        self._make_keys = make_keys
         self._events = events
         self._client = client
         self._unsynced = {resource.full_name for resource in self._watched}
@@ -156,6 +159,7 @@ class ControllerHost:
             self._events,
             self._learned,
             lambda after_s, request: self._later(controller, after_s, request),
+            make_keys=self._make_keys,
         )
         outcome: Outcome | None = None
         with contextlib.closing(effects):

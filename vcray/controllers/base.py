@@ -5,7 +5,7 @@ in a queue (equal ones once; requests with one `key` are handled one after the o
 `Controller.reconcile`: it carries out each effect that the generator yields and sends back the outcome, so that
 "patch, then delete, then write the status only if all went well" reads from top to bottom.
 
-A host owes three things:
+A host owes four things:
 
 1. **A write's answer counts as the watch event it is going to be.** The object in the answer of a successful Create,
    Update, UpdateStatus or Patch goes into the mirror at once, through the door of the watch events: it yields requests,
@@ -15,6 +15,7 @@ A host owes three things:
    After `max_requeue` failures in a row of an error with `counts`, `gave_up` runs instead and the request is dropped.
    An error without `counts` (something outside must change first) is retried for ever, at least once in 30 s.
 3. **`Again` is a promise, not a write.** Its request comes after `after_s` seconds, once, unless the process ends.
+4. **`MakeKeys` is answered with keys that nobody else has.** A controller asks only when it is going to store them.
 
 Plain data that a controller object remembers must be one that a restart can do without or build again from the
 objects; each controller says which.
@@ -130,7 +131,20 @@ class All:
     effects: tuple[Effect, ...]
 
 
-Effect: TypeAlias = Read | Create | Update | UpdateStatus | Patch | Delete | Emit | Again | All
+@dataclass(frozen=True, slots=True)
+class MakeKeys:
+    """Make a new RSA key pair of 2048 bits; `Outcome.keys` has it. It never fails: dice are the host's to throw."""
+
+
+Effect: TypeAlias = Read | Create | Update | UpdateStatus | Patch | Delete | Emit | Again | MakeKeys | All
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """`private` is PEM as PKCS#1 has it, `public` one line of an authorized_keys file with its line end."""
+
+    private: str
+    public: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +161,7 @@ class Outcome:
     reason: str = ""
     message: str = ""
     parts: tuple[Outcome, ...] = ()
+    keys: KeyPair | None = None
 
     @property
     def not_found(self) -> bool:
