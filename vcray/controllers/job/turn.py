@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
+from vcray.api.batch import JobPhase
 from vcray.api.meta import JsonValue
 from vcray.api.resources import JOBS
 from vcray.controllers import raw
@@ -27,6 +29,8 @@ from vcray.controllers.base import (
 from vcray.controllers.job.status import Status, status_of, with_status
 from vcray.controllers.job.view import JobView, view_job
 from vcray.controllers.jobplugins.base import JobPlugin, find_plugin
+
+_GOES_ON: Final = ("", JobPhase.PENDING, JobPhase.RUNNING, JobPhase.RESTARTING)
 
 
 class Turn:
@@ -70,12 +74,18 @@ class Turn:
         self.status = replace(self.status, controlled=controlled)
 
     def plugins(self) -> Iterable[tuple[str, JobPlugin]]:
-        """The job's plugins by name, in alphabetical order. ReconcileError when one is unknown."""
+        """The job's plugins by name: alphabetically, those that dress pods last at the end. ReconcileError when one is
+        unknown."""
+        last = []
         for name, arguments in sorted(self.job.spec.plugins.items()):
             found = find_plugin(name)
             if found is None:
                 raise ReconcileError(f"failed to get plugin {name}")
-            yield name, found(arguments)
+            if found.dresses_last:
+                last.append((name, found(arguments)))
+            else:
+                yield name, found(arguments)
+        yield from last
 
     def _took(self, outcome: Outcome, doing: str) -> None:
         if not outcome.ok:
@@ -115,10 +125,15 @@ def run_job_update(turn: Turn) -> Effects:
 
 
 def run_job_delete(turn: Turn) -> Effects:
-    """Let the plugins that have set up something take it away."""
+    """Let the plugins that have set up something take it away; while the job goes on, what new pods need may stay."""
+    goes_on = turn.status.phase in _GOES_ON
     for name, arguments in sorted(turn.job.spec.plugins.items()):
         found = find_plugin(name)
         if found is None or turn.status.controlled.get(plugin_mark(name)) != name:
             continue
-        yield from found(arguments).on_job_delete(turn.job)
+        plugin = found(arguments)
+        if goes_on and (yield from plugin.on_job_restart(turn.job)):
+            continue
+        if not goes_on:
+            yield from plugin.on_job_delete(turn.job)
         turn.mark(plugin_mark(name), None)

@@ -6,10 +6,10 @@ They stand before the user's variables, so that `$(VC_TASK_INDEX)` in one of tho
 
 from __future__ import annotations
 
-from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.meta import JsonObject
 from vcray.controllers import raw
 from vcray.controllers.job.view import JobView, TaskView
-from vcray.controllers.jobplugins.base import JobPlugin, containers_of
+from vcray.controllers.jobplugins.base import JobPlugin, add_variables, containers_of
 
 TASK_INDEX_VARIABLES = ("VK_TASK_INDEX", "VC_TASK_INDEX")
 
@@ -20,6 +20,5 @@ class EnvPlugin(JobPlugin):
     def on_pod(self, job: JobView, task: TaskView, index: int, pod: JsonObject) -> JsonObject:
         value = raw.name(pod).rpartition("-")[2]
         for container in containers_of(pod):
-            variables: list[JsonValue] = [{"name": name, "value": value} for name in TASK_INDEX_VARIABLES]
-            raw.append(container, "env", *variables, front=True)
+            add_variables(container, [(name, value) for name in TASK_INDEX_VARIABLES])
         return pod

@@ -10,13 +10,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from vcray.api import names
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import CONFIGMAPS, NETWORKPOLICIES, SERVICES, Resource
 from vcray.controllers import raw
 from vcray.controllers.base import Patch, Steps, expect
 from vcray.controllers.job.view import JobView, TaskView
-from vcray.controllers.jobplugins.base import JobPlugin, containers_of, drop_objects, host_names, keep_object
+from vcray.controllers.jobplugins.base import (
+    JobPlugin,
+    containers_of,
+    drop_objects,
+    hosts,
+    job_selector,
+    keep_object,
+    own_object,
+)
 
 MOUNT_PATH = "/etc/volcano"
 
@@ -61,7 +68,7 @@ class SvcPlugin(JobPlugin):
 
     def _keep_hosts(self, job: JobView, likely_there: bool = False) -> Steps[None]:
         name, data = _config_map_name(job), hosts_data(job)
-        wanted: JsonObject = {**_frame(job, CONFIGMAPS, name), "data": data}
+        wanted: JsonObject = {**own_object(job, CONFIGMAPS, name), "data": data}
         stored = yield from keep_object(job, CONFIGMAPS, wanted, likely_there)
         if raw.table(stored, "data") != data:
             patch: list[JsonValue] = [{"op": "add", "path": "/data", "value": data}]
@@ -70,10 +77,10 @@ class SvcPlugin(JobPlugin):
 
     def _service(self, job: JobView) -> JsonObject:
         return {
-            **_frame(job, SERVICES, job.name),
+            **own_object(job, SERVICES, job.name),
             "spec": {
                 "clusterIP": "None",
-                "selector": _selector(job),
+                "selector": job_selector(job),
                 "publishNotReadyAddresses": self.options["publish-not-ready-addresses"],
             },
         }
@@ -83,10 +90,10 @@ def hosts_data(job: JobView) -> JsonObject:
     """The ConfigMap's data: `<task>.host`, `VC_<TASK>_HOSTS` and `VC_<TASK>_NUM` of every task."""
     data: JsonObject = {}
     for task in job.tasks:
-        hosts = host_names(job, task)
-        data[f"{_word(task)}.host"] = "\n".join(hosts)
-        data[f"VC_{_word(task).upper()}_HOSTS"] = ",".join(hosts)
-        data[f"VC_{_word(task).upper()}_NUM"] = str(len(hosts))
+        addresses = [each.address for each in hosts(job, task)]
+        data[f"{_word(task)}.host"] = "\n".join(addresses)
+        data[f"VC_{_word(task).upper()}_HOSTS"] = ",".join(addresses)
+        data[f"VC_{_word(task).upper()}_NUM"] = str(len(addresses))
     return data
 
 
@@ -107,24 +114,12 @@ def _config_map_name(job: JobView) -> str:
     return f"{job.name}-svc"
 
 
-def _selector(job: JobView) -> JsonObject:
-    return {names.JOB_NAME: job.name, names.JOB_NAMESPACE: job.namespace}
-
-
-def _frame(job: JobView, resource: Resource, name: str) -> JsonObject:
-    return {
-        "apiVersion": resource.api_version,
-        "kind": resource.kind,
-        "metadata": {"name": name, "namespace": job.namespace, "ownerReferences": [job.owner_reference]},
-    }
-
-
 def _network_policy(job: JobView) -> JsonObject:
     return {
-        **_frame(job, NETWORKPOLICIES, job.name),
+        **own_object(job, NETWORKPOLICIES, job.name),
         "spec": {
-            "podSelector": {"matchLabels": _selector(job)},
-            "ingress": [{"from": [{"podSelector": {"matchLabels": _selector(job)}}]}],
+            "podSelector": {"matchLabels": job_selector(job)},
+            "ingress": [{"from": [{"podSelector": {"matchLabels": job_selector(job)}}]}],
             "policyTypes": ["Ingress"],
         },
     }
