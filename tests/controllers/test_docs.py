@@ -1,4 +1,4 @@
-"""The tables of docs/controllers.md are those of the code. Run this file to write them there."""
+"""The tables of docs/controllers.md and docs/jobplugins.md are those of the code. Run this file to write the former."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from vcray.controllers.job.lifecycle import OTHER, TABLE
+from vcray.controllers.jobplugins.base import find_plugin, plugin_names
 from vcray.controllers.queue import TABLE as QUEUE_TABLE
 from vcray.controllers.queue import QueueAction
 
-PAGE = Path(__file__).parents[2] / "docs" / "controllers.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "controllers.md"
 THEN = {
     "stay": "stay",
     "restart": "Restarting, retryCount + 1",
@@ -54,6 +56,26 @@ def test_page_shows_the_table_that_the_code_follows(name: str) -> None:
 
     assert found is not None
     assert found[1] == TABLES[name]()
+
+
+def arguments_of(name: str) -> str:
+    """A plugin's arguments as the page shows them; an empty default is left out."""
+    plugin = find_plugin(name)
+    assert plugin is not None
+    shown = {
+        flag: str(value).lower() if isinstance(value, bool) else value for flag, value in plugin.flags.items()
+    }
+    return " ".join(f"`--{flag}={value}`" if value != "" else f"`--{flag}`" for flag, value in shown.items())
+
+
+def test_page_has_every_job_plugin_with_its_arguments_and_a_section() -> None:
+    text = (DOCS / "jobplugins.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \|(.*?)\|", text, re.MULTILINE)
+
+    assert [(name, cell.strip()) for name, cell in rows] == [
+        (name, arguments_of(name)) for name in plugin_names()
+    ]
+    assert re.findall(r"^## (\w+)$", text, re.MULTILINE) == list(plugin_names())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 from tests.controllers.dressing import a_role, container, made, spec_of
 from tests.controllers.world import World
 from vcray.api.meta import JsonObject
-from vcray.api.resources import JOBS, PODS, SECRETS
+from vcray.api.resources import COMMANDS, JOBS, PODS, SECRETS
 from vcray.controllers import raw
 from vcray.controllers.base import Create, MakeKeys, Patch
 from vcray.controllers.job.controller import JobController
@@ -198,13 +198,17 @@ def test_last_failed_restart_takes_the_secret_away():
     assert "controlledResources" not in w.status()
 
 
-def test_aborted_job_has_no_secret():
+def test_aborted_job_has_no_secret_and_gets_new_keys_when_it_is_resumed():
     w = restarting("PodFailed", "AbortJob")
-
     w.pod_phase("Failed", "j-a-0", code=1)
+    aborted = (w.phase(), secret(w))
 
-    assert w.phase() == "Aborted"
-    assert secret(w) == {}
+    target = {"kind": "Job", "name": "j", "apiVersion": "batch.volcano.sh/v1alpha1"}
+    w.put(COMMANDS, {"metadata": {"name": "c", "namespace": "ns"}, "target": target, "action": "ResumeJob"})
+    w.settle()
+
+    assert aborted == ("Aborted", {})
+    assert files(w)["id_rsa"] == "private 2"
 
 
 def test_secret_goes_when_the_job_ends():

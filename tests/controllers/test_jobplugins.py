@@ -11,6 +11,7 @@ from vcray.controllers import raw
 from vcray.controllers.base import Create, Patch
 from vcray.controllers.job.controller import JobController
 from vcray.controllers.jobplugins.base import find_plugin, parse_flags, plugin_names
+from vcray.webhooks.jobs import PLUGINS
 
 FLAGS: dict[str, str | int | bool] = {"port": 22, "master": "master", "wait": False}
 
@@ -44,8 +45,8 @@ def test_arguments_are_read_up_to_the_first_that_does_not_fit(
     assert parse_flags(arguments, FLAGS) == {**FLAGS, **expected}
 
 
-def test_every_module_is_a_plugin_of_its_name() -> None:
-    assert set(plugin_names()) >= {"env", "svc"}
+def test_every_module_is_a_plugin_of_its_name_and_admission_knows_it() -> None:
+    assert plugin_names() == PLUGINS
     assert all(find_plugin(name) is not None for name in plugin_names())
     assert find_plugin("base") is None
     assert find_plugin("nonesuch") is None

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.controllers.cluster_world import ClusterWorld
+from tests.controllers.dressing import a_role, container
 from tests.controllers.world import a_job, a_task
 from vcray.api.meta import JsonObject
-from vcray.api.resources import COMMANDS, CONFIGMAPS, JOBS, NETWORKPOLICIES, PODGROUPS, PODS, QUEUES, SERVICES
+from vcray.api.resources import (
+    COMMANDS,
+    CONFIGMAPS,
+    JOBS,
+    NETWORKPOLICIES,
+    PODGROUPS,
+    PODS,
+    QUEUES,
+    SECRETS,
+    SERVICES,
+)
 from vcray.controllers import raw
 from vcray.controllers.base import Change
 from vcray.controllers.garbage import GarbageController
@@ -142,4 +155,34 @@ async def test_plain_pods_get_groups() -> None:
     group = w.all(PODGROUPS)[0]
     assert raw.annotation(w.all(PODS)[0], "scheduling.k8s.io/group-name") == raw.name(group)
     assert raw.text(group, "status", "phase") == "Pending"
+    assert w.refused == []
+
+
+FRAMEWORKS = {
+    "pytorch": (["--wait-master-enabled"], [a_role("master"), a_role("worker", 2)]),
+    "tensorflow": ([], [a_role("ps"), a_role("worker", 2)]),
+    "mpi": ([], [a_role("master"), a_role("worker", 2)]),
+    "ray": ([], [a_role("head", 1, container("head")), a_role("worker", 2, container("worker"))]),
+    "hcclrank": ([], [a_role("master"), a_role("worker", 2)]),
+}
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+async def test_what_plugins_make_passes_the_servers_checks_and_goes_with_the_job(name: str) -> None:
+    arguments, tasks = FRAMEWORKS[name]
+    w = await world()
+    kinds = (SERVICES, SECRETS, CONFIGMAPS, NETWORKPOLICIES)
+    there = [len(w.all(resource)) for resource in kinds]
+
+    await submit(w, tasks=tasks, plugins={name: arguments, "svc": [], "ssh": [], "env": []})
+    await w.admit()
+    await w.pod_phase("Running")
+    services = 2 if name == "ray" else 1
+
+    assert (phase(w), len(w.all(PODS))) == ("Running", 3)
+    made = [len(w.all(resource)) for resource in kinds]
+    assert [now - before for now, before in zip(made, there, strict=True)] == [services, 1, 1, 1]
+    await w.pod_phase("Succeeded")
+    assert phase(w) == "Completed"
+    assert [len(w.all(resource)) for resource in kinds] == there
     assert w.refused == []
