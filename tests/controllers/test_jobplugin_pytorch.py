@@ -8,6 +8,8 @@ import pytest
 
 from tests.controllers.dressing import a_role, container, made, spec_of, variables
 from vcray.api.meta import JsonObject
+from vcray.cluster.kubelet.shell import Shell
+from vcray.cluster.kubelet.surroundings import Surroundings
 from vcray.controllers.jobplugins.pytorch import waiting_script
 
 PORT: JsonObject = {"name": "pytorchjob-port", "containerPort": 23456}
@@ -156,6 +158,15 @@ def test_script_ends_when_the_port_answers_or_the_time_is_over(tmp_path, answers
     assert (done.returncode, (tmp_path / "slept").read_text()) == (code, slept)
     assert (tmp_path / "asked").read_text() == "-z -w 2 nowhere.invalid 1\n"
     assert ("does not answer after 3 s" in done.stderr) is not answers
+
+
+def test_simulated_kubelets_can_run_the_script():
+    run = Shell(Surroundings({})).run(("sh", "-c", waiting_script("j-master-0.j", 23456, 300)))
+
+    with pytest.raises(StopIteration) as end:
+        next(run)
+
+    assert end.value.value == 0
 
 
 def test_pods_made_by_scaling_up_see_the_new_size():

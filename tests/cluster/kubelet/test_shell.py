@@ -47,6 +47,7 @@ def play(
         ("greet() { echo hello $1; }; greet; exit 2", 0, 2, "hello\n"),
         ("exec sleep 7", 7, 0, ""),
         ("if [ $(expr 3 % 2) -ne 0 ]; then exit 6; fi", 0, 6, ""),
+        ("until nc -z -w 2 j-master-0.j 23456; do sleep 2; done; exit 3", 0, 3, ""),
         ("sleep 2 && xxx", 2, 127, "sh: xxx: not found\n"),
         ("cat /data/none || exit 5", 0, 5, ""),
         ("python train.py --epochs 3", 5, 0, ""),
@@ -69,6 +70,7 @@ def test_script_takes_its_time_and_ends(script: str, seconds: float, code: int, 
         ("sleep", "infinity"),
         ("nginx", "-g", "daemon off;"),
         ("/my/own/program",),
+        ("nc", "-l", "-p", "80"),
     ],
 )
 def test_servers_endless_loops_and_what_nobody_knows_run_for_ever(argv: tuple[str, ...]) -> None:

@@ -165,6 +165,12 @@ def _tail(arguments: list[str], _: Surroundings) -> Answer:
     return Answer(seconds=math.inf) if any(re.match(r"-\w*[fF]", word) for word in arguments) else Answer()
 
 
+def _nc(arguments: list[str], _: Surroundings) -> Answer:
+    """A look at a port finds somebody there: nothing listens here, and who waits for it would wait for ever."""
+    looks = any(re.match(r"-\w*z", word) for word in arguments)
+    return Answer() if looks else FOREVER
+
+
 def _seq(arguments: list[str], _: Surroundings) -> Answer:
     numbers = [int(word) for word in arguments if re.fullmatch(r"-?\d+", word)]
     if not numbers or len(numbers) > 3:
@@ -251,6 +257,7 @@ _OWN: dict[str, Callable[[list[str], Surroundings], Answer]] = {
     "mkdir": _mkdir,
     "rm": _rm,
     "tail": _tail,
+    "nc": _nc,
     "seq": _seq,
     "expr": _expr,
     "test": _test,
