@@ -146,7 +146,7 @@ def test_service_goes_when_the_job_ends():
 
 
 @pytest.mark.parametrize("owners", [[], [{"kind": "Job", "name": "j", "uid": "old", "controller": True}]])
-def test_service_of_somebody_else_is_never_touched_and_the_job_waits(owners):
+def test_service_of_somebody_else_is_never_touched_and_the_job_waits_o_063(owners):
     w = World([JobController()])
     metadata: JsonObject = {"name": "j-head-svc", "namespace": "ns", "ownerReferences": owners}
     foreign = w.put(SERVICES, {"metadata": metadata, "spec": {"type": "ExternalName"}})

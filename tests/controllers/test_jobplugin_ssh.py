@@ -238,7 +238,7 @@ def test_turn_that_was_cut_short_takes_the_keys_it_finds():
     assert w.status()["controlledResources"] == {"plugin-ssh": "ssh"}
 
 
-def test_secret_of_somebody_else_is_never_touched_and_the_job_waits():
+def test_secret_of_somebody_else_is_never_touched_and_the_job_waits_o_063():
     w = World([JobController()])
     foreign = w.put(SECRETS, {"metadata": {"name": "j-ssh", "namespace": "ns"}, "data": {"config": ""}})
 

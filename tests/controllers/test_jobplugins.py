@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.controllers.dressing import a_role, container, made, spec_of
 from tests.controllers.world import World, a_task
 from vcray.api.meta import JsonObject
 from vcray.api.resources import CONFIGMAPS, NETWORKPOLICIES, PODS, SERVICES
@@ -67,6 +68,28 @@ def test_env_stands_before_the_users_variables_o_064() -> None:
     assert raw.tables(pod, "spec", "containers")[0]["env"] == [*index, user]
     assert raw.tables(pod, "spec", "initContainers")[0]["env"] == index
     assert w.status()["controlledResources"] == {"plugin-env": "env"}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "variable", "value"),
+    [
+        ("pytorch", "RANK", "0"),
+        ("mpi", "MPI_HOST", "j-worker-0.j"),
+        (
+            "tensorflow",
+            "TF_CONFIG",
+            '{"cluster":{"worker":["j-worker-0.j:2222"]},"task":{"type":"master","index":0}}',
+        ),
+    ],
+)
+def test_variables_of_frameworks_stand_before_the_users_o_064(plugin: str, variable: str, value: str) -> None:
+    user: JsonObject = {"name": "X", "value": f"$({variable})"}
+    tasks = [a_role("master", 1, container(env=[user])), a_role("worker")]
+
+    w = made({plugin: []}, *tasks)
+
+    env = raw.tables(raw.tables(spec_of(w, "j-master-0"), "containers")[0], "env")
+    assert env[-2:] == [{"name": variable, "value": value}, user]
 
 
 def test_svc_lists_the_hosts_of_every_task() -> None:
