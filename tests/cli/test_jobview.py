@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from vcray.cli.gotext import age, human_duration
+from vcray.cli.gotext import age
 from vcray.cli.jobview import events_text, job_text
 
 JOB = {
@@ -180,33 +180,6 @@ def test_events_have_padded_columns_with_tabs_between():
 
 def test_no_events_are_told_in_one_line():
     assert events_text([]) == "Events: \t<none>\n"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (-5, "<invalid>"),
-        (-1, "0s"),
-        (0, "0s"),
-        (119, "119s"),
-        (120, "2m"),
-        (125, "2m5s"),
-        (600, "10m"),
-        (10799, "179m"),
-        (10800, "3h"),
-        (11460, "3h11m"),
-        (28800, "8h"),
-        (172799, "47h"),
-        (172800, "2d"),
-        (180000, "2d2h"),
-        (691200, "8d"),
-        (63072000, "2y0d"),
-        (64000000, "2y10d"),
-        (300000000, "9y"),
-    ],
-)
-def test_ages_are_kubectls(seconds, text):
-    assert human_duration(seconds) == text
 
 
 def test_an_age_without_a_time_is_unknown():

@@ -53,3 +53,11 @@ def dig_int(value: JsonValue, *path: str | int, default: int = 0) -> int:
 def dig_strings(value: JsonValue, *path: str | int) -> dict[str, str]:
     """The string map at a path (labels, annotations), a fresh one; other values are left out."""
     return {key: item for key, item in dig_object(value, *path).items() if isinstance(item, str)}
+
+
+def condition(value: JsonValue, kind: str) -> str:
+    """The status of the condition of that type; empty without one."""
+    for each in dig_objects(value, "status", "conditions"):
+        if each.get("type") == kind:
+            return dig_str(each, "status")
+    return ""

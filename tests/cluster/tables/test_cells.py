@@ -1,38 +1,12 @@
-"""Cells say what kubectl's users know: ages in one or two units, a pod's state in one word."""
+"""Cells say what kubectl's users know: a pod's state in one word."""
 
 from typing import Any
 
 import pytest
 
-from vcray.cluster.tables.cells import duration, selector
+from vcray.cluster.tables.cells import selector
 from vcray.cluster.tables.custom import at_path
 from vcray.cluster.tables.pods import PRINTERS
-
-MINUTE, HOUR, DAY = 60, 3600, 86400
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (-5, "<invalid>"),
-        (-1, "0s"),
-        (0.4, "0s"),
-        (119, "119s"),
-        (120, "2m"),
-        (3 * MINUTE + 5, "3m5s"),
-        (10 * MINUTE + 5, "10m"),
-        (179 * MINUTE, "179m"),
-        (3 * HOUR, "3h"),
-        (7 * HOUR + 2 * MINUTE, "7h2m"),
-        (47 * HOUR, "47h"),
-        (2 * DAY + 3 * HOUR, "2d3h"),
-        (8 * DAY + 3 * HOUR, "8d"),
-        (800 * DAY, "2y70d"),
-        (4000 * DAY, "10y"),
-    ],
-)
-def test_durations_have_one_or_two_units(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
 
 
 def container(state: dict[str, Any], **more: Any) -> dict[str, Any]:

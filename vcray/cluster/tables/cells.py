@@ -1,18 +1,18 @@
-"""Pieces of cells: ages, selectors, containers; and how the columns of a kind are written down."""
+"""Pieces of cells: selectors, containers; and how the columns of a kind are written down."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TypeAlias
 
+from vcray.api.ages import since
 from vcray.api.jsonview import dig, dig_list, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.definitions.served import Column
 
 Cells: TypeAlias = list[JsonValue]
-NONE, UNSET, UNKNOWN = "<none>", "<unset>", "<unknown>"
+NONE, UNSET = "<none>", "<unset>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,55 +47,9 @@ def name(obj: JsonObject) -> str:
     return dig_str(obj, "metadata", "name")
 
 
-def seconds_of(value: JsonValue) -> float | None:
-    """A time as seconds; None if it is none."""
-    if not isinstance(value, str) or not value:
-        return None
-    try:
-        return datetime.fromisoformat(value).timestamp()
-    except ValueError:
-        return None
-
-
-def since(value: JsonValue, now: float) -> str:
-    """How long ago a time is."""
-    moment = seconds_of(value)
-    return UNKNOWN if moment is None else duration(now - moment)
-
-
 def age(obj: JsonObject, now: float) -> str:
     """How long ago an object was created."""
     return since(dig(obj, "metadata", "creationTimestamp"), now)
-
-
-def duration(seconds: float) -> str:
-    """A duration in one or two units, as kubectl writes ages: `99s`, `4m3s`, `2h`, `5d`."""
-    whole = int(seconds)
-    if whole < -1:
-        return "<invalid>"
-    if whole < 120:
-        return f"{max(whole, 0)}s"
-    minutes, hours = whole // 60, whole // 3600
-    if minutes < 10:
-        return _two(minutes, "m", whole % 60, "s")
-    if minutes < 180:
-        return f"{minutes}m"
-    if hours < 8:
-        return _two(hours, "h", minutes % 60, "m")
-    if hours < 48:
-        return f"{hours}h"
-    days = hours // 24
-    if hours < 24 * 8:
-        return _two(days, "d", hours % 24, "h")
-    if days < 365 * 2:
-        return f"{days}d"
-    if days < 365 * 8:
-        return _two(days // 365, "y", days % 365, "d")
-    return f"{days // 365}y"
-
-
-def _two(large: int, unit: str, small: int, smaller: str) -> str:
-    return f"{large}{unit}{small}{smaller}" if small else f"{large}{unit}"
 
 
 def labels(value: JsonValue) -> str:
@@ -131,14 +85,6 @@ def containers(template: JsonValue) -> tuple[str, str]:
     return ",".join(dig_str(each, "name") for each in found), ",".join(
         dig_str(each, "image") for each in found
     )
-
-
-def condition(obj: JsonObject, kind: str) -> str:
-    """The status of a condition; empty without one."""
-    for each in dig_objects(obj, "status", "conditions"):
-        if each.get("type") == kind:
-            return dig_str(each, "status")
-    return ""
 
 
 def shortened(parts: list[str], total: int, most: int) -> str:

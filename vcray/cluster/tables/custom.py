@@ -9,9 +9,10 @@ import json
 import re
 from functools import lru_cache
 
+from vcray.api.ages import since
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.definitions.served import AGE, Column
-from vcray.cluster.tables.cells import Cells, Printer, name, since
+from vcray.cluster.tables.cells import Cells, Printer, name
 
 _STEP = re.compile(
     r"""\.?(?:\[\s*(?:'([^']*)'|"([^"]*)"|(-?\d+)|(\*)|\?\(\s*@\.([\w.\-/]+)\s*(==|!=)\s*(?:"([^"]*)"|'([^']*)'|([\w.]+))\s*\))\s*\]"""

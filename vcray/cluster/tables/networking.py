@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from vcray.api.ages import UNKNOWN
 from vcray.api.jsonview import dig, dig_int, dig_list, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject
 from vcray.cluster.tables.cells import (
     NONE,
-    UNKNOWN,
     UNSET,
     Cells,
     Printer,

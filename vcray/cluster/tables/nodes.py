@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from vcray.api.jsonview import dig, dig_int, dig_object, dig_objects, dig_str
+from vcray.api.ages import UNKNOWN, since
+from vcray.api.jsonview import condition, dig, dig_int, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject
 from vcray.cluster.tables.cells import (
     NONE,
-    UNKNOWN,
     Cells,
     Printer,
     age,
     columns,
-    condition,
     name,
     printer,
-    since,
 )
 
 _ROLE_PREFIX, _ROLE_LABEL = "node-role.kubernetes.io/", "kubernetes.io/role"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vcray.api.jsonview import dig, dig_int, dig_list, dig_object, dig_objects, dig_str
+from vcray.api.ages import duration
+from vcray.api.jsonview import condition, dig, dig_int, dig_list, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.tables.cells import (
     NONE,
@@ -10,8 +11,6 @@ from vcray.cluster.tables.cells import (
     Cells,
     Printer,
     age,
-    condition,
-    duration,
     printer,
     selector,
 )
