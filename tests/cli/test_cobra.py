@@ -16,7 +16,7 @@ LIST = Command(
 )
 ROOT = Command(
     "tool",
-    flags=(Flag("v", "loudness", "Level", "v"),),
+    flags=(Flag("flush", "how often", "duration"), Flag("v", "loudness", "Level", "v")),
     children=(Command("thing", "things", children=(LIST,)),),
 )
 
@@ -42,7 +42,7 @@ def test_flags_of_the_root_hold_before_and_behind_the_command():
     before = parse(ROOT, ["-v", "4", "thing", "list"])
     behind = parse(ROOT, ["thing", "list", "--v=4"])
 
-    assert before.flags["v"] == behind.flags["v"] == "4"
+    assert before.flags["v"] == behind.flags["v"] == 4
     assert before.command is LIST
 
 
@@ -69,6 +69,14 @@ def test_flags_of_the_root_hold_before_and_behind_the_command():
             ["thing", "list", "--all=maybe"],
             'invalid argument "maybe" for "-a, --all" flag: strconv.ParseBool: parsing "maybe": invalid syntax',
         ),
+        (
+            ["thing", "list", "-v=0x4"],
+            'invalid argument "0x4" for "-v, --v" flag: strconv.ParseInt: parsing "0x4": invalid syntax',
+        ),
+        (
+            ["--flush", "soon", "thing", "list"],
+            'invalid argument "soon" for "--flush" flag: time: invalid duration "soon"',
+        ),
     ],
 )
 def test_a_wrong_command_line_is_told_in_gos_words(arguments, sentence):
@@ -92,6 +100,29 @@ def test_help_is_wanted_by_groups_and_by_the_help_flag(arguments):
     assert parse(ROOT, arguments).help_wanted
 
 
+def test_a_program_without_commands_takes_any_words():
+    call = parse(LIST, ["--name", "x", "help", "y"])
+
+    assert (call.arguments, call.flags["name"], call.help_wanted) == (("help", "y"), "x", False)
+
+
+def test_help_of_a_program_without_commands_is_one_block_of_flags():
+    expected = """\
+list things
+
+Usage:
+  list [flags]
+
+Flags:
+  -a, --all           everything
+  -c, --count int32   how many (default 3)
+  -h, --help          help for list
+  -n, --name string   which
+"""
+
+    assert help_text([LIST]) == expected
+
+
 def test_help_of_a_command_shows_own_flags_then_those_of_the_root():
     expected = """\
 list things
@@ -106,7 +137,8 @@ Flags:
   -n, --name string   which
 
 Global Flags:
-  -v, --v Level   loudness
+      --flush duration   how often
+  -v, --v Level          loudness
 """
 
     assert help_text([ROOT, ROOT.children[0], LIST]) == expected

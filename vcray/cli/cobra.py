@@ -45,7 +45,8 @@ class Flag:
 class Command:
     """A command or, with `children`, a group. `run` is `module:function`; flags of the root hold everywhere.
 
-    `use` is what stands for the name in usage lines, such as `help [command]`."""
+    `use` is what stands for the name in usage lines, such as `help [command]`. A `local` command asks no server: its
+    function is called with the invocation and the output alone."""
 
     name: str
     short: str = ""
@@ -55,6 +56,7 @@ class Command:
     children: tuple[Command, ...] = ()
     run: str = ""
     use: str = ""
+    local: bool = False
 
     def child(self, name: str) -> Command | None:
         """The subcommand of that name."""
@@ -134,9 +136,10 @@ def _flags_block(title: str, flags: Sequence[Flag]) -> str:
 def parse(root: Command, arguments: Sequence[str]) -> Invocation:
     """Find the command and read its flags. UsageError with cobra's sentence when that fails.
 
-    A group, called without or with an unknown subcommand, asks for help; so does `--help` anywhere."""
+    A group, called without or with an unknown subcommand, asks for help; so does `--help` anywhere. A program without
+    commands takes any words and leaves them be, as cobra's do."""
     path, rest = _find(root, arguments)
-    if len(path) == 1 and (words := _words(root, rest)):
+    if path == [root] and root.children and (words := _words(root, rest)):
         raise UsageError(f'unknown command "{words[0]}" for "{root.name}"')
     command = path[-1]
     known = [*command.flags, _help_flag(command), *(root.flags if command is not root else ())]
@@ -235,7 +238,8 @@ def _read_short(word: str, known: Mapping[str, Flag], remaining: list[str], valu
         values[flag.name] = _value(flag, text)
 
 
-_BITS = {"int": 64, "int32": 32}
+_BITS = {"int": 64, "int32": 32, "Level": 32}
+_DECIMAL = frozenset({"Level"})
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
@@ -248,13 +252,26 @@ def _value(flag: Flag, text: str) -> Value:
         if text in _TRUE or text in _FALSE:
             return text in _TRUE
         raise UsageError(f'{head}: strconv.ParseBool: parsing "{text}": invalid syntax')
+    if flag.kind == "duration":
+        return _duration(text, head)
     if flag.kind not in _BITS:
         return text
+    prefixed = text.lstrip("+-").lower().startswith(("0x", "0b", "0o")) and flag.kind not in _DECIMAL
     try:
-        number = int(text, 0 if text.lstrip("+-").lower().startswith(("0x", "0b", "0o")) else 10)
+        number = int(text, 0 if prefixed else 10)
     except ValueError as error:
         raise UsageError(f'{head}: strconv.ParseInt: parsing "{text}": invalid syntax') from error
     limit = 2 ** (_BITS[flag.kind] - 1)
     if not -limit <= number < limit:
         raise UsageError(f'{head}: strconv.ParseInt: parsing "{text}": value out of range')
     return number
+
+
+def _duration(text: str, head: str) -> str:
+    from vcray.api.duration import DurationError, parse_duration
+
+    try:
+        parse_duration(text)
+    except DurationError as error:
+        raise UsageError(f'{head}: time: invalid duration "{text}"') from error
+    return text

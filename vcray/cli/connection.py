@@ -14,16 +14,16 @@ Connect = Callable[[], Awaitable[KubeClient]]
 
 @asynccontextmanager
 async def opened(
-    kubeconfig: str = "", master: str = "", connect: Connect | None = None
+    kubeconfig: str = "", master: str = "", connect: Connect | None = None, program: str = "vcctl"
 ) -> AsyncIterator[Connect]:
     """A function that opens the client when first called. `connect`: how to, in place of the kubeconfig.
 
-    Raises ServerError VC0403 when the kubeconfig cannot be used."""
+    `program` is the manager of the fields that are written. Raises ServerError VC0403 when the kubeconfig cannot be used."""
     clients: list[KubeClient] = []
 
     async def open_client() -> KubeClient:
         if not clients:
-            clients.append(await (connect() if connect else _load(kubeconfig, master)))
+            clients.append(await (connect() if connect else _load(kubeconfig, master, program)))
         return clients[0]
 
     try:
@@ -33,9 +33,9 @@ async def opened(
             await client.close()
 
 
-async def _load(kubeconfig: str, master: str) -> KubeClient:
+async def _load(kubeconfig: str, master: str, program: str) -> KubeClient:
     from vcray.cli.warnings import WarningTransport
     from vcray.kube.auth import load
 
     transport = await load(Path(kubeconfig) if kubeconfig else None, server=master or None)
-    return KubeClient(WarningTransport(transport), "vcctl")
+    return KubeClient(WarningTransport(transport), program)

@@ -1,60 +1,25 @@
 """`vcctl`: Volcano's command line, with Volcano's flags, columns, messages, help texts and exit codes.
 
-Commands stand here as data; `vcray.cli.job`, `vcray.cli.queue` hold what they do. Errors go to standard output as
-`Failed to list job: ...` with exit code 255, wrong flags to standard error with exit code 1: so Volcano does it.
+Commands stand here as data. What they do is in `vcray.cli.job` and `queue`; `vcray.cli.program` runs them.
 """
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from vcray.cli.cobra import (
-    Command,
-    CommandError,
-    Flag,
-    Invocation,
-    UsageError,
-    help_text,
-    parse,
-    usage_text,
-)
+from vcray.cli import program
+from vcray.cli.cobra import Command, Flag, Invocation
+from vcray.cli.volcanoflags import FILTERS, LOGGING, SERVER, SIZES, name, namespace
 
 if TYPE_CHECKING:
     from vcray.cli.connection import Connect
 
-    Handler = Callable[[Invocation, Connect, TextIO], Awaitable[None]]
 
-FAILED = 255
-
-_SERVER = (
-    Flag("kubeconfig", "(optional) absolute path to the kubeconfig file", short="k"),
-    Flag("master", "the address of apiserver", short="s"),
-)
-_ROOT_FLAGS = (
-    Flag("log-flush-frequency", "Maximum number of seconds between log flushes (default 5s)", "duration"),
-    Flag("v", "number for the log level verbosity", "Level", "v"),
-    Flag(
-        "vmodule",
-        "comma-separated list of pattern=N settings for file-filtered logging "
-        "(only works for the default text log format)",
-        "moduleSpec",
-    ),
-)
-_SIZE = "cpu=1000m,memory=100Mi"
-
-
-def _namespace(of: str = "job") -> Flag:
-    return Flag("namespace", f"the namespace of {of}", short="n", default="default")
-
-
-def _named(verb: str, short: str) -> Command:
+def _on_job(verb: str, short: str) -> Command:
     """A command on one vcjob."""
-    flags = (*_SERVER, Flag("name", "the name of job", short="N"), _namespace())
-    return Command(verb, short, flags=flags, run=f"vcray.cli.job:{verb}_job")
+    return Command(verb, short, flags=(*SERVER, name(), namespace()), run=f"vcray.cli.job:{verb}_job")
 
 
 _JOB = Command(
@@ -65,15 +30,12 @@ _JOB = Command(
             "run",
             "run job by parameters from the command line",
             flags=(
-                *_SERVER,
+                *SERVER,
+                *SIZES,
                 Flag("filename", "the yaml file of job", short="f"),
                 Flag("image", "the container image of job", short="i", default="busybox"),
-                Flag("limits", "the resource limit of the task", short="L", default=_SIZE),
-                Flag("min", "the minimal available tasks of job", "int", "m", 1),
-                Flag("name", "the name of job", short="N"),
-                _namespace(),
-                Flag("replicas", "the total tasks of job", "int", "r", 1),
-                Flag("requests", "the resource request of the task", short="R", default=_SIZE),
+                name(),
+                namespace(),
                 Flag("scheduler", "the scheduler for this job", short="S", default="volcano"),
             ),
             run="vcray.cli.job:run_job",
@@ -82,77 +44,78 @@ _JOB = Command(
             "list",
             "list job information",
             flags=(
-                *_SERVER,
-                Flag("all-namespaces", "list jobs in all namespaces", "bool", default=False),
-                _namespace(),
+                *SERVER,
+                *FILTERS,
+                namespace(),
                 Flag("queue", "list job with specified queue name", short="q"),
-                Flag("scheduler", "list job with specified scheduler name", short="S"),
-                Flag("selector", "fuzzy matching jobName"),
             ),
             run="vcray.cli.job:list_jobs",
         ),
-        _named("view", "show job information"),
-        _named("suspend", "abort a job"),
-        _named("resume", "resume a job"),
-        _named("delete", "delete a job"),
+        _on_job("view", "show job information"),
+        _on_job("suspend", "abort a job"),
+        _on_job("resume", "resume a job"),
+        _on_job("delete", "delete a job"),
     ),
 )
 
 
-def _queue_flags(default: str = "") -> tuple[Flag, ...]:
-    return (*_SERVER, Flag("name", "the name of queue", short="n", default=default))
+def _queue(verb: str, short: str, *flags: Flag) -> Command:
+    return Command(verb, short, flags=(*SERVER, *flags), run=f"vcray.cli.queue:{verb}_queue")
 
 
 def _weight(default: int) -> Flag:
     return Flag("weight", "the weight of the queue", "int32", "w", default)
 
 
+_QUEUE_NAME = name("queue", "n")
 _QUEUE = Command(
     "queue",
     "Queue Operations",
     children=(
-        Command(
+        _queue(
             "create",
             "creates queue",
-            flags=(
-                *_queue_flags("test"),
-                _weight(1),
-                Flag("state", "the state of queue", short="S", default="Open"),
-            ),
-            run="vcray.cli.queue:create_queue",
+            name("queue", "n", "test"),
+            _weight(1),
+            Flag("state", "the state of queue", short="S", default="Open"),
         ),
-        Command("list", "lists all the queue", flags=_SERVER, run="vcray.cli.queue:list_queues"),
-        Command("get", "get a queue", flags=_queue_flags(), run="vcray.cli.queue:get_queue"),
-        Command("delete", "delete queue", flags=_queue_flags(), run="vcray.cli.queue:delete_queue"),
-        Command(
+        Command("list", "lists all the queue", flags=SERVER, run="vcray.cli.queue:list_queues"),
+        _queue("get", "get a queue", _QUEUE_NAME),
+        _queue("delete", "delete queue", _QUEUE_NAME),
+        _queue(
             "operate",
             "operate queue",
-            flags=(
-                *_queue_flags(),
-                _weight(0),
-                Flag("action", "operate action to queue, valid actions are open, close, update", short="a"),
-            ),
-            run="vcray.cli.queue:operate_queue",
+            _QUEUE_NAME,
+            _weight(0),
+            Flag("action", "operate action to queue, valid actions are open, close, update", short="a"),
         ),
     ),
 )
+
 _VERSION_TEXT = "Print the version information"
 
 ROOT = Command(
     "vcctl",
-    flags=_ROOT_FLAGS,
+    flags=LOGGING,
     children=(
         Command(
             "help",
             "Help about any command",
             "Help provides help for any command in the application.\n"
             "Simply type vcctl help [path to command] for full details.",
-            run="help",
+            run=program.HELP,
             use="help [command]",
         ),
         _JOB,
         _QUEUE,
-        Command("version", _VERSION_TEXT, _VERSION_TEXT, "vcctl version", run="version"),
+        Command(
+            "version",
+            _VERSION_TEXT,
+            _VERSION_TEXT,
+            "vcctl version",
+            run="vcray.cli.vcctl:print_version",
+            local=True,
+        ),
     ),
 )
 """All of vcctl's commands."""
@@ -169,39 +132,12 @@ def execute(
     out: TextIO | None = None,
     err: TextIO | None = None,
 ) -> int:
-    """Run one command and return its exit code. `connect` in place of the kubeconfig's server, for tests."""
-    out, err = out or sys.stdout, err or sys.stderr
-    try:
-        call = parse(ROOT, arguments)
-    except UsageError as error:
-        print(f"Error: {error}", file=err)
-        return 1
-    if call.help_wanted:
-        out.write(help_text(call.path))
-    elif call.command.run == "help":
-        _help(call.arguments, out, err)
-    elif call.command.run == "version":
-        _version(out)
-    else:
-        return _run(call, connect, out)
-    return 0
+    """Run one command and return its exit code, as `vcray.cli.program.execute` does for any program."""
+    return program.execute(ROOT, arguments, connect, out, err)
 
 
-def _help(words: Sequence[str], out: TextIO, err: TextIO) -> None:
-    path = [ROOT]
-    for word in words:
-        child = path[-1].child(word)
-        if child is None:
-            break
-        path.append(child)
-    if words and len(path) == 1:
-        topics = " ".join(f"`{word}`" for word in words)
-        err.write(f"Unknown help topic [{topics}]\n{usage_text([ROOT])}")
-    else:
-        out.write(help_text(path))
-
-
-def _version(out: TextIO) -> None:
+def print_version(call: Invocation, out: TextIO) -> None:
+    """Print the six lines of `vcctl version`; there is no Go inside, which its line says."""
     import platform
     from importlib.metadata import version
 
@@ -214,43 +150,7 @@ def _version(out: TextIO) -> None:
         ("Go Version", f"none (Python {platform.python_version()})"),
         ("Go OS/Arch", f"{platform.system().lower()}/{machine}"),
     )
-    out.writelines(f"{name}: {value}\n" for name, value in rows)
-
-
-def _run(call: Invocation, connect: Connect | None, out: TextIO) -> int:
-    import asyncio
-
-    from vcray.cli.connection import opened
-    from vcray.errors import VcrayError
-
-    module, _, name = call.command.run.partition(":")
-    handler: Handler = getattr(import_module(module), name)
-
-    async def connected() -> None:
-        async with opened(call.text("kubeconfig"), call.text("master"), connect) as open_client:
-            await handler(call, open_client, out)
-
-    try:
-        asyncio.run(connected())
-    except (CommandError, VcrayError) as error:
-        words = " ".join(each.name for each in reversed(call.path[1:]))
-        print(f"Failed to {words}: {_sentence(error)}", file=out)
-        return FAILED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        return 130
-    return 0
-
-
-def _sentence(error: Exception) -> str:
-    """The server's own words for what it refused; ours where it says no more than `404 page not found`."""
-    from vcray.kube.errors import NOT_INSTALLED, ApiError, ResourceMissing
-
-    if isinstance(error, ResourceMissing):
-        return f"{error.problem_code} {NOT_INSTALLED}"
-    return error.message if isinstance(error, ApiError) else str(error)
+    out.writelines(f"{title}: {value}\n" for title, value in rows)
 
 
 if __name__ == "__main__":
