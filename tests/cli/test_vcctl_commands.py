@@ -1,64 +1,12 @@
 """What vcctl's commands print and write, on the in-memory store through the same client as over HTTP."""
 
-import asyncio
 import io
 
 import pytest
 
 from vcray.api.resources import COMMANDS, EVENTS, JOBS, PODGROUPS, QUEUES
 from vcray.cli.vcctl import execute
-from vcray.clock import ManualClock
-from vcray.cluster import InProcessTransport, Store
-from vcray.kube.client import KubeClient
 from vcray.kube.errors import NOT_INSTALLED, ResourceMissing
-
-
-class Cluster:
-    """A store, vcctl on it, and a client to look behind it."""
-
-    def __init__(self):
-        self.store = Store(clock=ManualClock(1_700_000_000.0))
-
-    def client(self):
-        return KubeClient(InProcessTransport(self.store))
-
-    def vcctl(self, *arguments):
-        async def connect():
-            return self.client()
-
-        out, err = io.StringIO(), io.StringIO()
-        code = execute(arguments, connect, out, err)
-        assert err.getvalue() == ""
-        return code, out.getvalue()
-
-    def ask(self, method, *arguments, **options):
-        return asyncio.run(getattr(self.client(), method)(*arguments, **options))
-
-    def create_job(self, name, status=None, **spec):
-        task = {
-            "name": "t",
-            "replicas": 2,
-            "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}},
-        }
-        body = {
-            "apiVersion": JOBS.api_version,
-            "kind": "Job",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"minAvailable": 1, "tasks": [task], **spec},
-        }
-        made = self.ask("create", JOBS, "default", body)
-        if status:
-            made = self.ask("patch", JOBS, "default", name, {"status": status}, subresource="status")
-        return made
-
-    def create_queue(self, name, **spec):
-        return self.ask("create", QUEUES, None, {"metadata": {"name": name}, "spec": spec})
-
-
-@pytest.fixture
-def cluster(monkeypatch):
-    monkeypatch.setenv("TZ", "UTC")
-    return Cluster()
 
 
 def test_job_run_from_flags_makes_volcanos_job(cluster):

@@ -4,6 +4,7 @@ import io
 
 import pytest
 
+from vcray.cli.vcctl import ROOT as VCCTL
 from vcray.cli.vcctl import execute
 
 GLOBAL = """\
@@ -174,6 +175,151 @@ Flags:
 {GLOBAL}"""
 
 
+POD = f"""\
+vcctl command line operation pod
+
+Usage:
+  vcctl pod [command]
+
+Available Commands:
+  list        list pod information created by vcjob
+
+Flags:
+  -h, --help   help for pod
+
+{GLOBAL}
+Use "vcctl pod [command] --help" for more information about a command.
+"""
+
+POD_LIST = f"""\
+list pod information created by vcjob
+
+Usage:
+  vcctl pod list [flags]
+
+Flags:
+      --all-namespaces      list pods in all namespaces
+  -h, --help                help for list
+  -j, --job string          list pod with specified job name
+  -k, --kubeconfig string   (optional) absolute path to the kubeconfig file
+  -s, --master string       the address of apiserver
+  -n, --namespace string    the namespace of pod (default "default")
+  -q, --queue string        list pod with specified queue name
+
+{GLOBAL}"""
+
+
+def of_flows(group, of):
+    """The group, and its commands but the list, which differ in what the flags call the kind."""
+    return {
+        group: f"""\
+vcctl command line operation {group}
+
+Usage:
+  vcctl {group} [command]
+
+Available Commands:
+  create      create a {group}
+  delete      delete a {group}
+  describe    describe a {group}
+  get         get a {group}
+  list        list {group}s
+
+Flags:
+  -h, --help   help for {group}
+
+{GLOBAL}
+Use "vcctl {group} [command] --help" for more information about a command.
+""",
+        f"{group} create": f"""\
+create a {group}
+
+Usage:
+  vcctl {group} create [flags]
+
+Flags:
+  -f, --file string         the path to the YAML file containing the {of}
+  -h, --help                help for create
+  -k, --kubeconfig string   (optional) absolute path to the kubeconfig file
+  -s, --master string       the address of apiserver
+
+{GLOBAL}""",
+        f"{group} delete": f"""\
+delete a {group}
+
+Usage:
+  vcctl {group} delete [flags]
+
+Flags:
+  -f, --file string         the path to the YAML file containing the {of}
+  -h, --help                help for delete
+  -k, --kubeconfig string   (optional) absolute path to the kubeconfig file
+  -s, --master string       the address of apiserver
+  -N, --name string         the name of {of}
+  -n, --namespace string    the namespace of {of} (default "default")
+
+{GLOBAL}""",
+        f"{group} describe": f"""\
+describe a {group}
+
+Usage:
+  vcctl {group} describe [flags]
+
+Flags:
+  -o, --format string       the format of output (default "yaml")
+  -h, --help                help for describe
+  -k, --kubeconfig string   (optional) absolute path to the kubeconfig file
+  -s, --master string       the address of apiserver
+  -N, --name string         the name of {of}
+  -n, --namespace string    the namespace of {of} (default "default")
+
+{GLOBAL}""",
+        f"{group} get": f"""\
+get a {group}
+
+Usage:
+  vcctl {group} get [flags]
+
+Flags:
+  -h, --help                help for get
+  -k, --kubeconfig string   (optional) absolute path to the kubeconfig file
+  -s, --master string       the address of apiserver
+  -N, --name string         the name of {of}
+  -n, --namespace string    the namespace of {of} (default "default")
+
+{GLOBAL}""",
+    }
+
+
+JOBFLOW_LIST = f"""\
+list jobflows
+
+Usage:
+  vcctl jobflow list [flags]
+
+Flags:
+      --all-namespaces      list jobflows in all namespaces
+  -h, --help                help for list
+  -k, --kubeconfig string   (optional) absolute path to the kubeconfig file
+  -s, --master string       the address of apiserver
+  -n, --namespace string    the namespace of jobflow (default "default")
+
+{GLOBAL}"""
+
+JOBTEMPLATE_LIST = f"""\
+list jobtemplates
+
+Usage:
+  vcctl jobtemplate list [flags]
+
+Flags:
+  -h, --help                help for list
+  -k, --kubeconfig string   (optional) absolute path to the kubeconfig file
+  -s, --master string       the address of apiserver
+  -n, --namespace string    the namespace of job template (default "default")
+
+{GLOBAL}"""
+
 VERSION = f"""\
 Print the version information
 
@@ -202,14 +348,46 @@ TEXTS = {
     "queue get": on_one_queue("get", "get a queue"),
     "queue delete": on_one_queue("delete", "delete queue"),
     "queue operate": QUEUE_OPERATE,
+    "pod": POD,
+    "pod list": POD_LIST,
+    **of_flows("jobflow", "jobflow"),
+    "jobflow list": JOBFLOW_LIST,
+    **of_flows("jobtemplate", "job template"),
+    "jobtemplate list": JOBTEMPLATE_LIST,
     "version": VERSION,
 }
+
+ROOT = f"""\
+Usage:
+  vcctl [command]
+
+Available Commands:
+  help        Help about any command
+  job         vcctl command line operation job
+  jobflow     vcctl command line operation jobflow
+  jobtemplate vcctl command line operation jobtemplate
+  pod         vcctl command line operation pod
+  queue       Queue Operations
+  version     Print the version information
+
+Flags:
+  -h, --help                           help for vcctl
+{GLOBAL.removeprefix("Global Flags:" + chr(10))}
+Use "vcctl [command] --help" for more information about a command.
+"""
 
 
 def run(*arguments):
     out, err = io.StringIO(), io.StringIO()
     code = execute(arguments, out=out, err=err)
     return code, out.getvalue(), err.getvalue()
+
+
+def test_every_command_has_its_text_here():
+    found = {each.name: each for each in VCCTL.children}
+    leaves = {f"{each.name} {child.name}" for each in found.values() for child in each.children}
+
+    assert leaves | set(found) - {"help"} == set(TEXTS)
 
 
 @pytest.mark.parametrize(("words", "expected"), TEXTS.items(), ids=list(TEXTS))
@@ -219,21 +397,13 @@ def test_help_is_volcanos_byte_for_byte(words, expected, form):
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["help"]])
-def test_help_of_the_root_has_no_text_before_its_usage(arguments):
-    code, out, err = run(*arguments)
-
-    assert (code, err) == (0, "")
-    assert out.startswith(
-        "Usage:\n  vcctl [command]\n\nAvailable Commands:\n  help        Help about any command\n"
-    )
-    assert out.endswith(
-        "Flags:\n  -h, --help                           help for vcctl\n"
-        + GLOBAL.removeprefix("Global Flags:\n")
-        + '\nUse "vcctl [command] --help" for more information about a command.\n'
-    )
+def test_help_of_the_root_lists_all_groups(arguments):
+    assert run(*arguments) == (0, ROOT, "")
 
 
-@pytest.mark.parametrize("arguments", [["job"], ["job", "fly"], ["queue", "fly"]])
+@pytest.mark.parametrize(
+    "arguments", [["job"], ["job", "fly"], ["queue", "fly"], ["pod"], ["jobflow", "run"]]
+)
 def test_a_group_without_a_command_of_its_own_prints_help_and_succeeds(arguments):
     assert run(*arguments) == (0, TEXTS[arguments[0]], "")
 
@@ -244,6 +414,28 @@ def test_an_unknown_command_is_one_line_on_standard_error():
 
 def test_an_unknown_flag_is_one_line_on_standard_error():
     assert run("job", "list", "--x") == (1, "", "Error: unknown flag: --x\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["pod", "list", "-x"], "unknown shorthand flag: 'x' in -x"),
+        (["pod", "list", "-j"], "flag needs an argument: 'j' in -j"),
+        (["jobtemplate", "list", "--all-namespaces"], "unknown flag: --all-namespaces"),
+        (["jobflow", "create", "-n", "x"], "unknown shorthand flag: 'n' in -n"),
+        (["jobflow", "describe", "--output", "json"], "unknown flag: --output"),
+        (
+            ["job", "run", "-r", "two"],
+            'invalid argument "two" for "-r, --replicas" flag: strconv.ParseInt: parsing "two": invalid syntax',
+        ),
+        (
+            ["job", "list", "-v", "loud"],
+            'invalid argument "loud" for "-v, --v" flag: strconv.ParseInt: parsing "loud": invalid syntax',
+        ),
+    ],
+)
+def test_a_wrong_flag_is_one_line_on_standard_error(arguments, sentence):
+    assert run(*arguments) == (1, "", f"Error: {sentence}\n")
 
 
 def test_help_for_an_unknown_topic_shows_the_usage_on_standard_error():

@@ -9,6 +9,8 @@ from typing import TextIO
 from vcray.api.meta import JsonValue
 
 GAP = 3
+NOTHING = "No resources found"
+"""What Volcano prints in place of a table without rows."""
 
 
 def is_terminal(out: TextIO) -> bool:
@@ -31,6 +33,15 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(
         "".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() + "\n"
         for line in lines
+    )
+
+
+def padded_table(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> str:
+    """Rows, the titles first, as Volcano prints them: cells to the left, every column padded, the last one too.
+
+    A cell that is too long pushes the rest of its line."""
+    return "".join(
+        "".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) + "\n" for row in rows
     )
 
 

@@ -1,6 +1,6 @@
 """`vcctl`: Volcano's command line, with Volcano's flags, columns, messages, help texts and exit codes.
 
-Commands stand here as data. What they do is in `vcray.cli.job` and `queue`; `vcray.cli.program` runs them.
+Commands stand here as data. What they do is in `vcray.cli.job`, `queue`, `pod` and `flow`; `vcray.cli.program` runs them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from vcray.cli import program
 from vcray.cli.cobra import Command, Flag, Invocation
-from vcray.cli.volcanoflags import FILTERS, LOGGING, SERVER, SIZES, name, namespace
+from vcray.cli.volcanoflags import FILTERS, LOGGING, SERVER, SIZES, everywhere, name, namespace
 
 if TYPE_CHECKING:
     from vcray.cli.connection import Connect
@@ -92,6 +92,48 @@ _QUEUE = Command(
     ),
 )
 
+_POD = Command(
+    "pod",
+    "vcctl command line operation pod",
+    children=(
+        Command(
+            "list",
+            "list pod information created by vcjob",
+            flags=(
+                *SERVER,
+                everywhere("pods"),
+                Flag("job", "list pod with specified job name", short="j"),
+                namespace("pod"),
+                Flag("queue", "list pod with specified queue name", short="q"),
+            ),
+            run="vcray.cli.pod:list_pods",
+        ),
+    ),
+)
+
+
+def _flows(group: str, of: str, in_lists: tuple[Flag, ...] = ()) -> Command:
+    """The commands on jobflows or on jobtemplates; `of` is what the flags call them."""
+    file = Flag("file", f"the path to the YAML file containing the {of}", short="f")
+    one = (name(of), namespace(of))
+    form = Flag("format", "the format of output", short="o", default="yaml")
+
+    def command(verb: str, short: str, *flags: Flag) -> Command:
+        return Command(verb, short, flags=(*SERVER, *flags), run=f"vcray.cli.flow:{verb}_flow")
+
+    return Command(
+        group,
+        f"vcctl command line operation {group}",
+        children=(
+            command("create", f"create a {group}", file),
+            command("delete", f"delete a {group}", file, *one),
+            command("describe", f"describe a {group}", form, *one),
+            command("get", f"get a {group}", *one),
+            command("list", f"list {group}s", namespace(of), *in_lists),
+        ),
+    )
+
+
 _VERSION_TEXT = "Print the version information"
 
 ROOT = Command(
@@ -108,6 +150,9 @@ ROOT = Command(
         ),
         _JOB,
         _QUEUE,
+        _POD,
+        _flows("jobflow", "jobflow", (everywhere("jobflows"),)),
+        _flows("jobtemplate", "job template"),
         Command(
             "version",
             _VERSION_TEXT,
