@@ -5,6 +5,7 @@ import io
 
 from vcray.api.resources import JOBS, PODS, QUEUES
 from vcray.cli.program import execute
+from vcray.cli.slurm import PROGRAMS
 from vcray.cli.vcctl import ROOT
 from vcray.clock import ManualClock
 from vcray.cluster import InProcessTransport, Store
@@ -26,6 +27,10 @@ class Cluster:
     def vcctl(self, *arguments):
         """Exit code and standard output."""
         return self._execute(ROOT, arguments)
+
+    def program(self, name, *arguments):
+        """Exit code and standard output of `vsub` and the like."""
+        return self._execute(PROGRAMS[name], arguments)
 
     def _execute(self, root, arguments):
         async def connect():

@@ -8,6 +8,7 @@ import click
 import pytest
 
 from vcray.cli.main import COMMANDS, cli
+from vcray.cli.slurm import PROGRAMS
 from vcray.cli.vcctl import ROOT as VCCTL
 from vcray.config.settings import PREFIX, Settings
 from vcray.core.combine import COMBINE
@@ -16,6 +17,8 @@ from vcray.errors import CODES
 from vcray.metrics import Metrics
 
 REPOSITORY = Path(__file__).parents[2]
+SHARED_FLAGS = ("vcctl", "Programs for those who know Slurm")
+"""Sections of commands.md with the flags that every command has: those of vcctl, those of the programs."""
 
 
 def page(name):
@@ -51,8 +54,12 @@ def vcray_commands():
     return [pytest.param(f"vcray {path.partition(' ')[2]}", each, id=path) for path, each in leaves(cli, ())]
 
 
-def vcctl_commands():
-    return [pytest.param(path, each, id=path) for path, each in leaves(VCCTL)]
+def volcanos_commands():
+    return [
+        pytest.param(path, each, id=path)
+        for root in (VCCTL, *PROGRAMS.values())
+        for path, each in leaves(root)
+    ]
 
 
 def test_every_error_code_has_a_row_with_its_meaning_and_an_example():
@@ -112,19 +119,19 @@ def test_every_command_of_vcray_is_documented_with_all_its_flags(path, command):
             assert re.search(rf"`{parameter.opts[-1]}\b", section), parameter.opts
 
 
-@pytest.mark.parametrize(("path", "command"), vcctl_commands())
-def test_every_command_of_vcctl_is_documented_with_all_its_flags(path, command):
+@pytest.mark.parametrize(("path", "command"), volcanos_commands())
+def test_every_command_of_volcano_is_documented_with_all_its_flags(path, command):
     found = sections("commands.md")
 
-    section = found[path] + found["vcctl"]
+    section = found[path] + found[SHARED_FLAGS[path in PROGRAMS]]
 
     assert all(f"`--{flag.name}`" in section for flag in command.flags)
 
 
 def test_the_page_of_commands_names_no_command_that_does_not_exist():
-    known = {path for path, _ in leaves(VCCTL)} | {each.values[0] for each in vcray_commands()}
+    known = {each.values[0] for each in [*volcanos_commands(), *vcray_commands()]}
 
-    assert set(sections("commands.md")) - {"vcctl"} == known
+    assert set(sections("commands.md")) - set(SHARED_FLAGS) == known
 
 
 @pytest.mark.parametrize(("path", "command"), vcray_commands())

@@ -1,25 +1,36 @@
-"""`vcctl job ...`: what the commands do. Flags and defaults stand in `vcray.cli.vcctl`."""
+"""`vcctl job ...`, `vsub`, `vjobs`, `vcancel`, `vsuspend`, `vresume`: what they do.
+
+Flags and defaults stand in `vcray.cli.vcctl` and `vcray.cli.slurm`.
+"""
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 from vcray.api.jsonview import dig_int, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.names import JOB_TYPE, JOB_VOLCANO
 from vcray.api.quantity import QuantityError, canonical
 from vcray.api.resources import COMMANDS, EVENTS, JOBS
 from vcray.cli.cobra import CommandError, Invocation
 from vcray.cli.connection import Connect
 from vcray.cli.gotext import local_time
 from vcray.cli.jobview import events_text, job_text
+from vcray.cli.output import NOTHING, padded_table
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import ApiError
 
-_JOB_NAME = "job.volcano.sh"
-_JOB_TYPE = "volcano.sh/job-type"
-_NOTHING = "No resources found"
+_NO_NAME = "job name cannot be left blank"
+_DEFAULTS = (
+    ("image", "VOLCANO_DEFAULT_IMAGE", "busybox"),
+    ("namespace", "VOLCANO_DEFAULT_JOB_NAMESPACE", "default"),
+    ("scheduler", "VOLCANO_SCHEDULER_NAME", "volcano"),
+)
+"""vsub's flag, the variable that stands in for it, and what holds without either."""
 _QUANTITY_FAULT = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
@@ -27,18 +38,42 @@ _QUANTITY_FAULT = (
 
 async def run_job(call: Invocation, connect: Connect, out: TextIO) -> None:
     """Create a job from a file, sent as it is, or from flags."""
-    name, file = call.text("name"), call.text("filename")
+    name, file, namespace = call.text("name"), call.text("filename"), call.text("namespace")
     if not name and not file:
-        raise CommandError("job name cannot be left blank")
-    limits, requests = resource_list(call.text("limits")), resource_list(call.text("requests"))
+        raise CommandError(_NO_NAME)
+    sizes = _resources(call)
     if file and ".yaml" not in file and ".yml" not in file:
         raise CommandError("only support yaml file")
-    from vcray.cli.manifests import read_one
+    if file:
+        from vcray.cli.manifests import read_one
 
-    kind: JsonObject = {"apiVersion": JOBS.api_version, "kind": JOBS.kind}
-    job = kind | (read_one(file) if file else _job_of_flags(call, requests, limits))
+        job = {"apiVersion": JOBS.api_version, "kind": JOBS.kind} | read_one(file)
+    else:
+        container: JsonObject = {"image": call.text("image"), "resources": sizes}
+        job = _job_of_flags(call, namespace, call.text("scheduler"), container)
+    await _create(connect, namespace, job, out)
+
+
+async def submit_job(call: Invocation, connect: Connect, out: TextIO) -> None:
+    """`vsub`: create a job from flags, the environment in place of those that are not given."""
+    if not call.text("name"):
+        raise CommandError(_NO_NAME)
+    sizes = _resources(call)
+    given = {flag: call.text(flag) or os.environ.get(variable) or last for flag, variable, last in _DEFAULTS}
+    container: JsonObject = {"image": given["image"], "resources": sizes}
+    try:
+        words: list[JsonValue] = [*shlex.split(call.text("command"))]
+    except ValueError as error:
+        raise CommandError(f"invalid command {call.text('command')}: {error}") from error
+    if words:
+        container["command"] = words
+    job = _job_of_flags(call, given["namespace"], given["scheduler"], container)
+    await _create(connect, given["namespace"], job, out)
+
+
+async def _create(connect: Connect, namespace: str, job: JsonObject, out: TextIO) -> None:
     client = await connect()
-    created = await client.create(JOBS, call.text("namespace"), job)
+    created = await client.create(JOBS, namespace, job)
     print(f"run job {dig_str(created, 'metadata', 'name')} successfully", file=out)
 
 
@@ -56,23 +91,23 @@ def resource_list(pairs: str) -> JsonObject:
     return found
 
 
-def _job_of_flags(call: Invocation, requests: JsonObject, limits: JsonObject) -> JsonObject:
+def _resources(call: Invocation) -> JsonObject:
+    return {kind: resource_list(call.text(kind)) for kind in ("limits", "requests")}
+
+
+def _job_of_flags(call: Invocation, namespace: str, scheduler: str, container: JsonObject) -> JsonObject:
+    """A job of one task without a name, whose pods have one container, named like the job."""
     name = call.text("name")
-    container: JsonObject = {
-        "name": name,
-        "image": call.text("image"),
-        "imagePullPolicy": "IfNotPresent",
-        "resources": {"limits": limits, "requests": requests},
-    }
+    whole: JsonObject = {"name": name, "imagePullPolicy": "IfNotPresent", **container}
     template: JsonObject = {
-        "metadata": {"name": name, "labels": {_JOB_NAME: name}},
-        "spec": {"restartPolicy": "Never", "containers": [container]},
+        "metadata": {"name": name, "labels": {JOB_VOLCANO: name}},
+        "spec": {"restartPolicy": "Never", "containers": [whole]},
     }
     return {
-        "metadata": {"name": name, "namespace": call.text("namespace")},
+        "metadata": {"name": name, "namespace": namespace},
         "spec": {
             "minAvailable": call.number("min"),
-            "schedulerName": call.text("scheduler"),
+            "schedulerName": scheduler,
             "tasks": [{"replicas": call.number("replicas"), "template": template}],
         },
     }
@@ -86,34 +121,56 @@ _COLUMNS = (
 
 async def list_jobs(call: Invocation, connect: Connect, out: TextIO) -> None:
     """Print a line for each job that passes the filters."""
+    queue = call.text("queue")
+    found = [job for job in await _jobs(call, connect) if not queue or dig_str(job, "spec", "queue") == queue]
+    jobs = _passing(call, found)
+    if jobs:
+        out.write(jobs_table(jobs, bool(call.number("all-namespaces"))))
+    else:
+        print(NOTHING, file=out)
+
+
+async def show_jobs(call: Invocation, connect: Connect, out: TextIO) -> None:
+    """`vjobs`: print all about one job but its conditions, or a line for each that passes the filters.
+
+    Where jobs are and none passes, that is the line of titles alone."""
+    name = call.text("name")
+    if name:
+        await _view(call, connect, name, out, conditions=False)
+        return
+    jobs = await _jobs(call, connect)
+    if jobs:
+        out.write(jobs_table(_passing(call, jobs), bool(call.number("all-namespaces"))))
+    else:
+        print(NOTHING, file=out)
+
+
+async def _jobs(call: Invocation, connect: Connect) -> list[JsonObject]:
+    """The jobs of the namespace, or of all, in the server's order."""
     client = await connect()
-    everywhere = bool(call.number("all-namespaces"))
-    page = await client.list(JOBS, None if everywhere else call.text("namespace"))
-    queue, scheduler, part = call.text("queue"), call.text("scheduler"), call.text("selector")
-    jobs = [
+    return (await client.list(JOBS, None if call.number("all-namespaces") else call.text("namespace"))).items
+
+
+def _passing(call: Invocation, jobs: Iterable[JsonObject]) -> list[JsonObject]:
+    scheduler, part = call.text("scheduler"), call.text("selector")
+    return [
         job
-        for job in page.items
-        if (not queue or dig_str(job, "spec", "queue") == queue)
-        and (not scheduler or dig_str(job, "spec", "schedulerName") == scheduler)
+        for job in jobs
+        if (not scheduler or dig_str(job, "spec", "schedulerName") == scheduler)
         and part in dig_str(job, "metadata", "name")
     ]
-    if jobs:
-        out.write(jobs_table(jobs, everywhere))
-    else:
-        print(_NOTHING, file=out)
 
 
 def jobs_table(jobs: Sequence[JsonObject], with_namespace: bool) -> str:
-    """The table of `job list`. Every column is padded, the last one too."""
+    """The table of jobs, perhaps without any; names and namespaces 3 wider than the longest, the rest of fixed width."""
     leading = (["namespace"] if with_namespace else []) + ["name"]
-    widths = [max(len(key), *(len(dig_str(job, "metadata", key)) for job in jobs)) + 3 for key in leading] + [
-        width for _, width in _COLUMNS
+    widths = [
+        max(len(text) for text in (key, *(dig_str(job, "metadata", key) for job in jobs))) + 3
+        for key in leading
     ]
-    rows = [[key.capitalize() for key in leading] + [title for title, _ in _COLUMNS]]
-    rows += [[dig_str(job, "metadata", key) for key in leading] + _cells(job) for job in jobs]
-    return "".join(
-        "".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) + "\n" for row in rows
-    )
+    titles = [key.capitalize() for key in leading] + [title for title, _ in _COLUMNS]
+    rows = [[dig_str(job, "metadata", key) for key in leading] + _cells(job) for job in jobs]
+    return padded_table([titles, *rows], [*widths, *(width for _, width in _COLUMNS)])
 
 
 def _cells(job: JsonObject) -> list[str]:
@@ -123,7 +180,7 @@ def _cells(job: JsonObject) -> list[str]:
     return [
         f"{created:%Y-%m-%d}" if created else "0001-01-01",
         dig_str(job, "status", "state", "phase"),
-        dig_str(job, "metadata", "labels", _JOB_TYPE) or "Batch",
+        dig_str(job, "metadata", "labels", JOB_TYPE) or "Batch",
         str(replicas),
         *(str(dig_int(job, "status", key)) for key in counts),
     ]
@@ -131,12 +188,16 @@ def _cells(job: JsonObject) -> list[str]:
 
 async def view_job(call: Invocation, connect: Connect, out: TextIO) -> None:
     """Print all about a job, and the events of the objects that are named after it."""
-    name, namespace = call.text("name"), call.text("namespace")
+    name = call.text("name")
     if not name:
         raise CommandError("job name (specified by --name or -N) is mandatory to view a particular job")
-    client = await connect()
+    await _view(call, connect, name, out)
+
+
+async def _view(call: Invocation, connect: Connect, name: str, out: TextIO, conditions: bool = True) -> None:
+    client, namespace = await connect(), call.text("namespace")
     job = await client.get(JOBS, namespace, name)
-    out.write(job_text(job))
+    out.write(job_text(job, conditions))
     out.write(events_text(await _events_of(client, namespace, name)))
 
 
@@ -162,10 +223,19 @@ async def resume_job(call: Invocation, connect: Connect, out: TextIO) -> None:
 
 async def delete_job(call: Invocation, connect: Connect, out: TextIO) -> None:
     """Delete a job."""
-    name = _mandatory_name(call, "delete")
+    await _delete(call, connect, out, "delete")
+
+
+async def cancel_job(call: Invocation, connect: Connect, out: TextIO) -> None:
+    """`vcancel`: delete a job, in other words."""
+    await _delete(call, connect, out, "cancel")
+
+
+async def _delete(call: Invocation, connect: Connect, out: TextIO, verb: str) -> None:
+    name = _mandatory_name(call, verb)
     client = await connect()
     await client.delete(JOBS, call.text("namespace"), name)
-    print(f"delete job {name} successfully", file=out)
+    print(f"{verb} job {name} successfully", file=out)
 
 
 async def _command(call: Invocation, connect: Connect, verb: str, action: str) -> None:

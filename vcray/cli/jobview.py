@@ -1,4 +1,4 @@
-"""The long form of a vcjob that `vcctl job view` prints.
+"""The long form of a vcjob that `vcctl job view` and `vjobs -n` print.
 
 Two spaces a level; a label, one tab, the value. Labels are padded by hand, as in Volcano: scripts cut at these columns.
 API Version and Kind come out empty, because Volcano's typed client drops them and its users see that.
@@ -33,9 +33,10 @@ _COUNTS = (
 )
 
 
-def job_text(job: JsonObject) -> str:
-    """A job without its events."""
-    return "".join(f"{line}\n" for part in (_head, _metadata, _spec, _status) for line in part(job))
+def job_text(job: JsonObject, conditions: bool = True) -> str:
+    """A job without its events; the block of conditions may be left out, as `vjobs` does."""
+    parts = (_head, _metadata, _spec, _status, *([_conditions] if conditions else []))
+    return "".join(f"{line}\n" for part in parts for line in part(job))
 
 
 def events_text(events: Sequence[JsonObject], now: datetime | None = None) -> str:
@@ -163,7 +164,10 @@ def _status(job: JsonObject) -> Iterator[str]:
         yield _line(1, "Controlled Resources:")
         for key, value in sorted(controlled.items()):
             yield _line(2, f"{key}: ", value)
-    if conditions := dig_objects(status, "conditions"):
+
+
+def _conditions(job: JsonObject) -> Iterator[str]:
+    if conditions := dig_objects(job, "status", "conditions"):
         yield _line(1, "Conditions:")
         yield _line(2, "Status", "TransitionTime")
         for condition in conditions:

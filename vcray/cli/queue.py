@@ -1,9 +1,9 @@
-"""`vcctl queue ...`: what the commands do. Flags and defaults stand in `vcray.cli.vcctl`."""
+"""`vcctl queue ...` and `vqueues`: what they do. Flags and defaults stand in `vcray.cli.vcctl` and `vcray.cli.slurm`."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 from vcray.api.jsonview import dig_int, dig_str
@@ -12,9 +12,10 @@ from vcray.api.resources import COMMANDS, PODGROUPS, QUEUES
 from vcray.cli.cobra import CommandError, Invocation
 from vcray.cli.connection import Connect
 from vcray.cli.job import bus_command, controller_reference
+from vcray.cli.output import NOTHING, padded_table
 
 _PHASES = ("Inqueue", "Pending", "Running", "Unknown", "Completed")
-_TITLES = ("Name", "Weight", "State", "Parent", *_PHASES)
+_SHOWN_PHASES = _PHASES[:-1]
 _ACTIONS = {"open": "OpenQueue", "close": "CloseQueue"}
 _COMMANDS_NAMESPACE = "default"
 
@@ -37,7 +38,7 @@ async def list_queues(call: Invocation, connect: Connect, out: TextIO) -> None:
     client = await connect()
     queues = (await client.list(QUEUES)).items
     if not queues:
-        print("No resources found", file=out)
+        print(NOTHING, file=out)
         return
     out.write(queues_table(queues, (await client.list(PODGROUPS)).items))
 
@@ -52,22 +53,41 @@ async def get_queue(call: Invocation, connect: Connect, out: TextIO) -> None:
     out.write(queues_table([queue], (await client.list(PODGROUPS)).items))
 
 
+async def show_queues(call: Invocation, connect: Connect, out: TextIO) -> None:
+    """`vqueues`: print one queue's line or all of them, with the counts of their statuses, which nobody writes any more."""
+    client, name = await connect(), call.text("name")
+    queues = [await client.get(QUEUES, None, name)] if name else (await client.list(QUEUES)).items
+    if not queues:
+        print(NOTHING, file=out)
+        return
+    titles = ("Name", "Weight", "State", *_SHOWN_PHASES)
+    rows = [
+        (*_head(queue), *(str(dig_int(queue, "status", phase.lower())) for phase in _SHOWN_PHASES))
+        for queue in queues
+    ]
+    out.write(padded_table([titles, *rows], _widths(titles)))
+
+
 def queues_table(queues: Iterable[JsonObject], groups: Iterable[JsonObject]) -> str:
     """The table of queues: the name 25 wide, all other columns 8."""
     found = Counter((dig_str(each, "spec", "queue"), dig_str(each, "status", "phase")) for each in groups)
-    rows: list[tuple[str, ...]] = [_TITLES]
+    titles = ("Name", "Weight", "State", "Parent", *_PHASES)
+    rows = []
     for queue in queues:
-        name = dig_str(queue, "metadata", "name")
-        rows.append(
-            (
-                name,
-                str(dig_int(queue, "spec", "weight")),
-                dig_str(queue, "status", "state"),
-                dig_str(queue, "spec", "parent"),
-                *(str(found[name, phase]) for phase in _PHASES),
-            )
-        )
-    return "".join(f"{row[0]:<25}" + "".join(f"{cell:<8}" for cell in row[1:]) + "\n" for row in rows)
+        name, *more = _head(queue)
+        counts = (str(found[name, phase]) for phase in _PHASES)
+        rows.append((name, *more, dig_str(queue, "spec", "parent"), *counts))
+    return padded_table([titles, *rows], _widths(titles))
+
+
+def _head(queue: JsonObject) -> tuple[str, str, str]:
+    """Name, weight and state: the first columns of both tables."""
+    weight = str(dig_int(queue, "spec", "weight"))
+    return dig_str(queue, "metadata", "name"), weight, dig_str(queue, "status", "state")
+
+
+def _widths(titles: Sequence[str]) -> list[int]:
+    return [25] + [8] * (len(titles) - 1)
 
 
 async def delete_queue(call: Invocation, connect: Connect, out: TextIO) -> None:
