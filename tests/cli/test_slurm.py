@@ -2,7 +2,9 @@
 
 import pytest
 
+from tests.cli.cluster_server import write_kubeconfig
 from vcray.api.resources import COMMANDS, JOBS, QUEUES
+from vcray.cli.connection import opened
 
 VARIABLES = ("VOLCANO_SCHEDULER_NAME", "VOLCANO_DEFAULT_IMAGE", "VOLCANO_DEFAULT_JOB_NAMESPACE")
 TITLES = (
@@ -86,6 +88,13 @@ def test_the_environment_stands_in_for_flags_that_are_not_given(cluster, monkeyp
 )
 def test_a_failure_names_no_command(cluster, program, arguments, sentence):
     assert cluster.program(program, *arguments) == (255, f"Failed to: {sentence}\n")
+
+
+async def test_what_a_program_writes_is_managed_under_its_name(tmp_path):
+    kubeconfig = write_kubeconfig(tmp_path, 9)
+
+    async with opened(str(kubeconfig), program="vsub") as open_client:
+        assert (await open_client()).field_manager == "vsub"
 
 
 def test_words_that_are_no_flags_are_left_be(cluster):

@@ -1,5 +1,6 @@
 """`vcctl jobflow ...` and `vcctl jobtemplate ...`: what they print and write, and files with many documents."""
 
+import io
 import json
 import time
 
@@ -8,6 +9,8 @@ import yaml
 
 from vcray.api.resources import JOBFLOWS, JOBTEMPLATES
 from vcray.cli.flow import flows_table
+from vcray.cli.vcctl import execute
+from vcray.errors import Problem, ServerError
 
 KINDS = {"jobflow": JOBFLOWS, "jobtemplate": JOBTEMPLATES}
 BOTH = pytest.mark.parametrize("group", KINDS)
@@ -129,6 +132,26 @@ def test_a_file_that_is_missing_or_empty_fails_the_command(cluster, tmp_path, ve
     assert cluster.vcctl("jobflow", verb, "-f", str(missing)) == (
         255,
         f"Failed to {verb} jobflow: VC0503 {missing}: cannot be read: No such file or directory\n",
+    )
+
+
+def test_a_server_that_is_gone_fails_the_command_at_the_first_document(tmp_path):
+    class Gone:
+        async def create(self, *_):
+            raise ServerError(Problem("VC0401", "http://nowhere", "cannot connect"))
+
+        async def close(self):
+            pass
+
+    async def connect():
+        return Gone()
+
+    out = io.StringIO()
+    code = execute(["jobflow", "create", "-f", file_of(tmp_path, TWO.format(kind="JobFlow"))], connect, out)
+
+    assert (code, out.getvalue()) == (
+        255,
+        "Failed to create jobflow: VC0401 http://nowhere: cannot connect\n",
     )
 
 
