@@ -133,3 +133,32 @@ def test_a_node_that_an_eviction_made_room_on_is_told_at_once() -> None:
     assert novelty.keep(Decisions(1, waiting=(promised,)), now=0.0).waiting == (promised,)
     assert novelty.keep(Decisions(2, waiting=(later,)), now=0.1).waiting == ()
     assert novelty.keep(Decisions(3, waiting=(later,)), now=2.0).waiting == (later,)
+
+
+def test_two_events_of_one_reason_on_one_object_are_told_once_each() -> None:
+    novelty = Novelty()
+    two = tuple(Event("Queue", "root", "u", "Warning", "PluginFailed", f"plugin {name}") for name in "ab")
+
+    assert novelty.keep(Decisions(1, events=two)).events == two
+    assert novelty.keep(Decisions(2, events=(*two,))).events == ()
+    assert novelty.keep(Decisions(3, events=two[:1])).events == ()
+    assert novelty.keep(Decisions(4, events=(*two,))).events == two[1:]
+
+
+def test_what_the_server_did_not_take_is_said_again_and_ever_more_rarely() -> None:
+    novelty = Novelty()
+    said = _statements("no room")
+    novelty.keep(said)
+    lost = [
+        ("group", said.groups[0].uid),
+        ("queue", said.queues[0].queue),
+        ("pod", said.waiting[0].pods[0][1]),
+        ("event", said.events[0].name),
+    ]
+
+    assert novelty.unsay(lost, now=10.0) == 11.0
+    assert novelty.keep(replace(said, generation=2)) == replace(said, generation=2)
+    assert novelty.unsay(lost[:1], now=10.0) == 12.0
+    assert novelty.keep(replace(said, generation=3)) == Decisions(3, groups=said.groups)
+    assert novelty.unsay((), now=10.0) is None
+    assert novelty.unsay(lost, now=10.0) == 11.0

@@ -8,18 +8,20 @@ from dataclasses import replace
 
 import pytest
 
-from tests.core.world import Job, Node, Pod, equal_pods, snapshot
+from tests.core.world import Job, Node, Pod, Queue, equal_pods, snapshot
 from vcray.actions.allocate import Allocate
 from vcray.actions.backfill import Backfill
 from vcray.actions.enqueue import Enqueue
 from vcray.actions.preempt import Preempt
 from vcray.bench.stuck import answered
+from vcray.core.action import Action
 from vcray.core.carry import Carry
+from vcray.core.decisions import Event
 from vcray.core.fence import users_of
 from vcray.core.hooks import Closing
 from vcray.core.meter import Meter
 from vcray.core.policy import Policy, policy_of
-from vcray.core.session import decide
+from vcray.core.session import Session, decide
 from vcray.core.snapshot import Snapshot
 from vcray.core.tables import Phase, Status
 from vcray.core.view import View
@@ -124,6 +126,7 @@ CURES: dict[str, Callable[[Snapshot], Snapshot]] = {
     "another phase": lambda world: written(world, "runs", phase=Phase.UNKNOWN),
     "words of somebody else about a gang that waits": lambda world: written(world, "stuck", conditions=()),
     "less room": with_less_room,
+    "the clock set back": lambda world: replace(world, now=world.now - 2),
     "the hour": lambda world: replace(world, now=world.now + DEADLINE),
 }
 
@@ -185,6 +188,41 @@ def test_a_plugin_of_a_user_that_fails_there_is_asked_in_a_whole_round() -> None
     by = policy(gang=Fussy)
     assert users_of(by)
     assert not repeats(lambda world: with_status(world, "runs-0", Status.BOUND), by)
+
+
+class Remarks(Action):
+    """Says something of every group, in every round."""
+
+    steady = True
+
+    def run(self, session: Session) -> None:
+        jobs = session.view.snapshot.jobs
+        for name, uid in zip(jobs.names, jobs.uids, strict=True):
+            session.record.events.append(Event("PodGroup", name, uid, "Normal", "Seen", "a remark"))
+
+
+def test_what_actions_say_of_groups_that_are_closed_anew_stays() -> None:
+    by = policy()
+    by = replace(by, actions=(*by.actions, Remarks({})))
+
+    assert repeats(lambda world: with_status(world, "runs-0", Status.BOUND), by)
+
+
+def test_a_queue_that_somebody_else_wrote_is_told_what_a_round_finds() -> None:
+    def wrong(world: Snapshot) -> Snapshot:
+        queues = world.queues
+        return replace(world, generation=9, queues=replace(queues, allocated=((("cpu", 5),),)))
+
+    empty = snapshot(
+        [Node("n1", 1)], [Job("stuck", equal_pods("stuck", 2, cpu=1))], [Queue("default", allocated={})]
+    )
+    carry, by = Carry(), policy()
+    told = answered(empty, decide(empty, by, carry))
+    decide(told, by, carry)
+    meter = Meter(time.perf_counter)
+
+    assert decide(wrong(told), by, carry, meter=meter) == decide(wrong(told), by)
+    assert meter.repeats
 
 
 def test_being_steady_is_not_inherited() -> None:

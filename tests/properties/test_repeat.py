@@ -64,6 +64,8 @@ class Watched(Living):
             if item["kind"] == "Pod" and item["spec"].get("nodeName"):
                 if status.get("phase") == "Pending" and rng.random() < 0.5:
                     self.change(item)["status"].update(phase="Running", startTime="2026-01-01T01:30:00Z")
+            elif item["kind"] == "Queue" and rng.random() < 0.05:
+                self.change(item).setdefault("status", {})["allocated"] = {"cpu": "5"}
             elif item["kind"] == "PodGroup" and rng.random() < 0.05:
                 self.change(item)["metadata"].setdefault("annotations", {})["seen"] = str(row)
             elif item["kind"] == "PodGroup" and rng.random() < 0.05 and status.get("conditions"):
@@ -112,7 +114,7 @@ def test_a_round_that_repeats_the_one_before_says_what_a_whole_one_says() -> Non
         for row in range(ROUNDS):
             cache.apply(living.events)
             changed, living.events = len(living.events), []
-            now += living.cluster.rng.choice([0.0, 1.0, 400.0])
+            now += living.cluster.rng.choice([0.0, 1.0, 1.0, 400.0, -2.0])
             snapshot = cache.snapshot(now, living.cluster.seed)
             meters = Meter(time.perf_counter), Meter(time.perf_counter)
             kept = decide(snapshot, policy, carry, meter=meters[0])

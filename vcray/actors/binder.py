@@ -92,12 +92,13 @@ class Binder:
             for outcome in each:
                 if outcome.result != "waiting":
                     self._created.pop(outcome.uid, None)
-        await self._writer.write(decisions, refused)
+        unwritten = await self._writer.write(decisions, refused)
         await self._writer.shards(message.shards)
         return Executed(
             decisions.generation,
             tuple(outcome for each in outcomes for outcome in each),
             tuple(outcome for each in evictions for outcome in each),
+            unwritten,
         )
 
     async def _all(self, work: Iterable[Awaitable[tuple[Outcome, ...]]]) -> list[tuple[Outcome, ...]]:

@@ -271,6 +271,7 @@ class Coordinator:
                 self._reminder.by(self._unready.due)
                 self._learn(order.decisions, answer.outcomes)
                 self._learn_who_stays(answer.evictions)
+                self._reminder.by(self._novelty.unsay(answer.unwritten, self._time.now()))
 
     def _learn(self, decisions: Decisions, outcomes: Iterable[Outcome]) -> None:
         """Forget what was not bound; a gang of which only a part went out is suspect from now on."""

@@ -150,11 +150,14 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Executed(Frame, frozen=True, tag=True):
-    """Binder's answer: outcomes of all bindings and evictions of that round."""
+    """Binder's answer: outcomes of all bindings and evictions of that round.
+
+    `unwritten`: statements that did not reach the server, each named as in `StatusWriter.write`."""
 
     generation: int
     outcomes: tuple[Outcome, ...]
     evictions: tuple[Outcome, ...] = ()
+    unwritten: tuple[tuple[str, ...], ...] = ()
 
 
 class Reconfigure(Frame, frozen=True, tag=True):

@@ -9,13 +9,16 @@ again. A job that waits as it did before costs one comparison.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from vcray.core.decisions import Decisions, Event, Waiting
 
 REMEMBERED = 200_000
 """Statements remembered, the oldest forgotten first: two per pod of the largest cluster we plan for."""
+
+FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 30.0
+"""Between two tries to write what the server did not take."""
 
 AGAIN_S = 10.0
 """A gate that is still there after about so long is removed once more."""
@@ -45,6 +48,7 @@ class Novelty:
         self._since: dict[Key, float] = {}
         self._waits: dict[str, _Waits] = {}
         self._young: list[float] = []
+        self._failures = 0
         self._waiting_told: tuple[Waiting, ...] | None = None
         self._events_told: tuple[Event, ...] | None = None
         """What the last round said, where all of it is told: a round that repeats it (`core/repeat`) says it by the very same tuple."""
@@ -84,11 +88,16 @@ class Novelty:
         self._since = {key: self._since.get(key, now) for key in made}
         ripe = {key for key, since in self._since.items() if not self._is_young(since, now)}
         self._events_told = events if len(ripe) == len(self._since) else None
-        return tuple(
-            event
-            for event in events
-            if (event.reason not in COMPLAINTS or _key(event) in ripe) and self._is_new(_key(event), event)
-        )
+        by_key: dict[Key, list[Event]] = {}
+        for event in events:
+            if event.reason not in COMPLAINTS or _key(event) in ripe:
+                by_key.setdefault(_key(event), []).append(event)
+        told: list[Event] = []
+        for key, several in by_key.items():
+            before = self._said.get(key)
+            if self._is_new(key, several):
+                told += [event for event in several if not isinstance(before, list) or event not in before]
+        return tuple(told)
 
     # ---- pods ----
 
@@ -141,6 +150,27 @@ class Novelty:
             if not gone.isdisjoint(known.said):
                 known.told = False
                 known.said = {uid: said for uid, said in known.said.items() if uid not in gone}
+
+    def unsay(self, unwritten: Sequence[tuple[str, ...]], now: float) -> float | None:
+        """Forget statements that did not reach the server (`StatusWriter.write`); when a round is to say them again.
+
+        A server that goes on failing is asked ever more rarely."""
+        if not unwritten:
+            self._failures = 0
+            return None
+        by_kind: dict[str, set[str]] = {}
+        for kind, about in unwritten:
+            by_kind.setdefault(kind, set()).add(about)
+        self.forget(by_kind.pop("pod", ()))
+        told = by_kind.pop("event", set())
+        self._events_told = None
+        for key in [key for key in self._said if key[0] == "event" and key[2] in told]:
+            del self._said[key]
+        for kind, names in by_kind.items():
+            for name in names:
+                self._said.pop((kind, name), None)
+        self._failures += 1
+        return now + min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(self._failures - 1, 10))
 
     def _is_new(self, about: tuple[str, ...], statement: object) -> bool:
         if self._said.get(about) == statement:

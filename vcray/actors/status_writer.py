@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from vcray.actors.runtime import Time
 from vcray.api.jsonview import dig_list, dig_str
@@ -30,6 +30,9 @@ log = get_logger("binder")
 
 T = TypeVar("T")
 
+Statement: TypeAlias = tuple[str, ...]
+"""Names what was to be written: a kind of statement and whom it is about."""
+
 QUEUE_MANAGER = "vcray-scheduler"
 """Field manager of a queue's status.allocated."""
 
@@ -40,7 +43,7 @@ _KINDS: dict[str, Resource] = {"Pod": PODS, "PodGroup": PODGROUPS, "Queue": QUEU
 
 
 class StatusWriter:
-    """Writes what a round says, not what it does. A failed write is logged and left to the next round."""
+    """Writes what a round says, not what it does. A failed write is logged; who decides hears of it and says it again."""
 
     def __init__(self, client: KubeClient, events: EventRecorder, time: Time, scheduler_name: str) -> None:
         self._client = client
@@ -50,14 +53,24 @@ class StatusWriter:
         self._slots = asyncio.Semaphore(32)
         self._doubts_until = time.now() + DOUBTS_S
 
-    async def write(self, decisions: Decisions, refused: Mapping[str, str]) -> None:
-        """All statuses and events of a round; jobs with a refused binding keep their old status until the next one."""
-        groups = [update for update in decisions.groups if update.job not in refused]
-        work: list[Awaitable[None]] = [self._fenced(self._group, update) for update in groups]
-        work += [self._fenced(self._waits, each) for group in decisions.waiting for each in group.each()]
-        work += [self._fenced(self._event, event) for event in decisions.events]
-        work += [self._fenced(self._queue, update) for update in decisions.queues]
-        await asyncio.gather(*work)
+    async def write(self, decisions: Decisions, refused: Mapping[str, str]) -> tuple[Statement, ...]:
+        """All statuses and events of a round; jobs with a refused binding keep their old status until the next one.
+
+        Answers with what is still to be said: ("group", uid), ("pod", uid), ("queue", name), ("event", name)."""
+        work: list[tuple[Statement, Awaitable[bool]]] = []
+        left: list[Statement] = []
+        for update in decisions.groups:
+            about = ("group", update.uid)
+            if update.job in refused:
+                left.append(about)
+            else:
+                work.append((about, self._fenced(self._group, update)))
+        for group in decisions.waiting:
+            work += [(("pod", each.uid), self._fenced(self._waits, each)) for each in group.each()]
+        work += [(("event", event.name), self._fenced(self._event, event)) for event in decisions.events]
+        work += [(("queue", each.queue), self._fenced(self._queue, each)) for each in decisions.queues]
+        done = await asyncio.gather(*(writing for _, writing in work))
+        return (*left, *(about for (about, _), well in zip(work, done, strict=True) if not well))
 
     async def shards(self, shards: Iterable[NodeShard]) -> None:
         """The statuses of NodeShards."""
@@ -173,8 +186,10 @@ class StatusWriter:
         patch: JsonObject = {"status": status}
         await self._client.patch(NODESHARDS, None, shard.name, patch, subresource="status")
 
-    async def _fenced(self, write: Callable[[T], Awaitable[None]], what: T) -> None:
-        """Write once there is a slot; a stop before that leaves no coroutine behind that nobody awaits."""
+    async def _fenced(self, write: Callable[[T], Awaitable[None]], what: T) -> bool:
+        """Write once there is a slot; a stop before that leaves no coroutine behind that nobody awaits. False: try again.
+
+        An object that changed meanwhile, or is gone, comes back as a watch event, and a round follows."""
         async with self._slots:
             try:
                 await write(what)
@@ -182,6 +197,8 @@ class StatusWriter:
                 log.debug("status left to the next round", why=str(error))
             except VcrayError as error:
                 log.warning("status not written", why=str(error))
+                return False
+            return True
 
 
 def _condition(kind: str, status: str, reason: str, message: str, now: str) -> JsonObject:

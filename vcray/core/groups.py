@@ -203,6 +203,12 @@ def _says_more(new: Mapping[str, tuple[str, str]], old: tuple[Condition, ...]) -
     return False
 
 
+def is_last_word(event: Event) -> bool:
+    """Is an event one of those that close a session (`_events`)? Actions tell others of PodGroups."""
+    said = (event.type, event.reason)
+    return event.kind == "PodGroup" and said in (("Warning", UNSCHEDULABLE), ("Normal", READY))
+
+
 def _events(view: View, collector: Collector, phase: Int, changed: Bool) -> list[Event]:
     jobs, count = view.snapshot.jobs, view.jobs.count
     lost = jobs.queue == MISSING

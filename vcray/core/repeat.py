@@ -18,7 +18,8 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from vcray.core.arrays import Bool, Int
-from vcray.core.decisions import READY, Decisions, Event, GroupUpdate, QueueUpdate
+from vcray.core.decisions import READY, Amounts, Decisions, Event, GroupUpdate, QueueUpdate
+from vcray.core.groups import is_last_word
 from vcray.core.hooks import Close
 from vcray.core.policy import Policy, offers
 from vcray.core.same import same
@@ -70,7 +71,9 @@ def _is_steady(policy: Policy) -> bool:
 def changes(last: LastRound, policy: Policy, snapshot: Snapshot) -> Changes | None:
     """What differs from the round before; None when it may help somebody who waits, or change what is said of them."""
     before, wakes_at = last.snapshot, last.decisions.wakes_at
-    if policy is not last.policy or (wakes_at is not None and snapshot.now >= wakes_at):
+    if policy is not last.policy or snapshot.now < before.now:  # the clock was set back
+        return None
+    if wakes_at is not None and snapshot.now >= wakes_at:
         return None
     if not (
         same(before, snapshot, _OF_THE_ROUND)
@@ -172,7 +175,7 @@ def _events(
     kept = [
         event
         for event in before
-        if event.kind != "PodGroup"
+        if not is_last_word(event)
         or (event.name not in closed and (event.reason != READY or event.name not in as_told))
     ]
     for event in events:
@@ -188,10 +191,16 @@ def _queues(said: tuple[QueueUpdate, ...], before: QueueTable, queues: QueueTabl
         held = holds.get(name, before.allocated[row])
         if held is None:
             continue
-        update = QueueUpdate(name, queues.resource_version[row], held)
+        update = QueueUpdate(name, queues.resource_version[row], _as_found(held))
         if not update.is_said(queues.allocated[row]):
             updates.append(update)
     return tuple(sorted(updates, key=lambda update: update.queue))
+
+
+def _as_found(recorded: Amounts) -> Amounts:
+    """What a status says in the form in which a round would find it: cpu and memory always, of all else what is held."""
+    held = {name: amount for name, amount in recorded if amount}
+    return tuple(sorted({"cpu": 0, "memory": 0, **held}.items()))
 
 
 def closers(policy: Policy) -> Policy:

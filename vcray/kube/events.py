@@ -6,6 +6,7 @@ import hashlib
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from vcray.api.meta import JsonObject
 from vcray.api.resources import EVENTS
@@ -66,7 +67,8 @@ class EventRecorder:
         self._written: OrderedDict[tuple[str, ...], _Written] = OrderedDict()
 
     async def record(self, about: Involved, kind: str, reason: str, message: str) -> None:
-        """Write or count one event; `kind` is Normal or Warning. Raises ServerError; a refusal by the API is dropped."""
+        """Write or count one event; `kind` is Normal or Warning. Raises ServerError when the server is away or fails;
+        what it refuses is dropped."""
         message = message[:_LONGEST_MESSAGE]
         key = (about.kind, about.namespace, about.name, about.uid, kind, reason, message)
         known = self._written.get(key)
@@ -80,8 +82,10 @@ class EventRecorder:
             self._written.pop(key, None)
             if known is not None:
                 await self.record(about, kind, reason, message)
-        except ApiError:
+        except ApiError as error:
             self._written.pop(key, None)
+            if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise
 
     async def _count(self, about: Involved, known: _Written) -> None:
         known.count += 1

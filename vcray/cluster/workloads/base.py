@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from typing import ClassVar, Protocol, TypeVar
 
@@ -15,6 +16,7 @@ from vcray.clock import rfc3339
 from vcray.cluster.workloads.informers import Informer, controller_of, json_informer
 from vcray.cluster.workloads.podview import PodView, pod_head, read_pod
 from vcray.kube.client import KubeClient
+from vcray.kube.errors import ApiError
 from vcray.kube.events import EventRecorder, involved_of
 from vcray.kube.workqueue import Time, WorkQueue
 
@@ -99,8 +101,9 @@ class Controller(ABC):
         """One turn; returns seconds until the next one, None for as soon as something happens."""
 
     async def tell(self, about: JsonObject, kind: str, reason: str, message: str) -> None:
-        """Write an Event about an object."""
-        await self.recorder.record(involved_of(about), kind, reason, message)
+        """Write an Event about an object. It is a courtesy: a server that fails on it does not fail the turn."""
+        with suppress(ApiError):
+            await self.recorder.record(involved_of(about), kind, reason, message)
 
 
 def split(key: str) -> tuple[str, str]:
