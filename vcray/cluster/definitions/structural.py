@@ -9,8 +9,8 @@ from enum import Enum
 
 from vcray.api.jsonview import dig_list, dig_str
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.patterns import compiled
 from vcray.cluster.definitions.faults import Faults
-from vcray.cluster.schema.patterns import compiled
 
 _INT_OR_STRING: list[JsonValue] = [{"type": "integer"}, {"type": "string"}]
 _JUNCTORS = ("anyOf", "allOf", "oneOf")

@@ -10,7 +10,7 @@ import json
 from datetime import datetime
 
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.cluster.schema.patterns import compiled
+from vcray.api.patterns import compiled
 from vcray.cluster.schema.rules import rule_errors
 
 _NOWHERE = '<nil>: Invalid value: "": '

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vcray.cluster.schema.patterns import compiled
+from vcray.api.patterns import compiled
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Patterns of schemas: RE2's regular expressions, as Go knows them.
+"""Regular expressions of schemas and HyperNodes: RE2's, as Go knows them.
 
 Python's own differ where users notice: `\\p{L}` and `\\z` are missing, `$` matches before a last line end, and a hostile pattern
 can run for ever. The library comes with the CEL library, whose `matches` needs the same.
