@@ -68,7 +68,7 @@ def spec_problems(spec: JsonObject, path: str) -> Iterator[str]:
     for field in ("hostname", "subdomain"):
         value = dig_str(spec, field)
         yield from (invalid(f"{path}.{field}", value, wrong) for wrong in (dns_label(value) if value else ()))
-    yield from _tolerations(dig_objects(spec, "tolerations"), f"{path}.tolerations")
+    yield from toleration_problems(dig_objects(spec, "tolerations"), f"{path}.tolerations")
     yield from _names(spec, path, ("priorityClassName",))
 
 
@@ -117,7 +117,8 @@ def _gates(spec: JsonObject, path: str) -> Iterator[str]:
         taken.add(name)
 
 
-def _tolerations(tolerations: list[JsonObject], path: str) -> Iterator[str]:
+def toleration_problems(tolerations: list[JsonObject], path: str) -> Iterator[str]:
+    """Errors of tolerations that are found at `path`."""
     for index, toleration in enumerate(tolerations):
         at = f"{path}[{index}]"
         key, operator = dig_str(toleration, "key"), dig_str(toleration, "operator")

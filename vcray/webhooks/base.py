@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias
 from vcray.api import names
 from vcray.api.jsonview import dig_str, dig_strings
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.webhooks.resource_groups import ResourceGroup
 
 Patch: TypeAlias = tuple[JsonObject, ...]
 """A JSON patch, operations in order; an empty one goes out as JSON `null`, as Volcano's does."""
@@ -40,12 +41,23 @@ class Look(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What an administrator may choose; the defaults are Volcano's."""
+    """What an administrator may choose; the defaults are Volcano's.
+
+    `resource_groups` are those of the admission configuration, None without one; `gate_pods` is the feature gate
+    SchedulingGatesQueueAdmission."""
 
     scheduler_name: str = names.SCHEDULER_NAME
     max_queue_depth: int = 5
     check_allocated_pods: bool = False
     protect_root_queue: bool = True
+    other_scheduler_names: tuple[str, ...] = ()
+    gate_pods: bool = False
+    resource_groups: tuple[ResourceGroup, ...] | None = None
+
+    @property
+    def scheduler_names(self) -> tuple[str, ...]:
+        """All schedulers of this control plane; the first is the default of jobs."""
+        return (self.scheduler_name, *self.other_scheduler_names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +77,11 @@ class Request:
 class Answer:
     """What a rule says: refused with a `problem`, or allowed, with a patch where the rule mutates.
 
-    `patch` None: the answer carries none at all."""
+    `patch` None: the answer carries none at all. `warnings` are sentences that the API server shows to who wrote the object."""
 
     problem: str = ""
     patch: Patch | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def allowed(self) -> bool:
