@@ -1,0 +1,75 @@
+"""Admission of CronJobs: a schedule that can be read, a time zone that exists, and a name that leaves room for the jobs'.
+
+Texts after Volcano's `/cronjobs/validate`. The job template is not looked at: what is wrong with it, its jobs hear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from vcray.api.formats import qualified_name, shown
+from vcray.api.jsonview import dig, dig_str
+from vcray.api.meta import JsonObject
+from vcray.webhooks.base import Answer, Request, name_of
+from vcray.webhooks.cron_schedules import is_schedule
+
+NAME_LENGTH: Final = 52
+_PART: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
+
+
+def validate(request: Request) -> Answer:
+    """On CREATE and UPDATE: what is wrong with schedule and zone as one text, then with the name."""
+    if request.operation not in ("CREATE", "UPDATE"):
+        return Answer("expect operation to be 'CREATE' or 'UPDATE'")
+    times = (schedule_problem(dig_str(request.new, "spec", "schedule")) + _zone_problem(request.new)).strip()
+    return Answer("; ".join(filter(None, (times, _name_problem(request.name or name_of(request.new))))))
+
+
+def schedule_problem(schedule: str) -> str:
+    """What keeps a schedule from being run by; empty when nothing does."""
+    if not schedule:
+        return " schedule is required, but got empty"
+    if "TZ" in schedule:
+        return " schedule should not contain TZ or CRON_TZ, TZ should only be set in the timeZone field"
+    return "" if is_schedule(schedule) else "schedule is not a valid cron expression"
+
+
+def _zone_problem(cronjob: JsonObject) -> str:
+    zone = dig(cronjob, "spec", "timeZone")
+    return "".join(_zone_problems(zone)) if isinstance(zone, str) else ""
+
+
+def _zone_problems(zone: str) -> Iterator[str]:
+    if not zone:
+        yield " timeZone must be nil or non-empty string, got empty string"
+        return
+    for part in zone.split("/"):
+        if part in (".", "..") or part.startswith("-") or not _PART.fullmatch(part):
+            yield " unknown timeZone"
+    if zone.lower() == "local":
+        yield " timeZone can't be Local, and must be defined in https://www.iana.org/time-zones"
+    elif not _is_zone(zone):
+        yield " invalid timeZone"
+
+
+@lru_cache(maxsize=1024)
+def _is_zone(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # unknown; no path below the data base; a folder of it
+        return False
+    return True
+
+
+def _name_problem(name: str) -> str:
+    if len(name.encode(errors="replace")) > NAME_LENGTH:
+        return (
+            f"cronJob name must be no more than {NAME_LENGTH} characters to accommodate job name suffix "
+            "(max 63 total)"
+        )
+    wrong = qualified_name(name)
+    return f"invalid cronJob name {shown(name)}: {'; '.join(wrong)}" if wrong else ""
