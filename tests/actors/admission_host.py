@@ -26,6 +26,7 @@ from vcray.cluster.server.inprocess import InProcessTransport
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import NotFound
 from vcray.metrics import Metrics
+from vcray.webhooks.services import SERVICES
 
 
 @dataclass
@@ -78,13 +79,14 @@ class Host:
 
 def question(path: str, operation: str, obj: JsonObject | None, **request: Any) -> bytes:
     """An AdmissionReview about an object."""
-    plural = path.split("/")[1]
-    group, version = (
-        ("batch.volcano.sh", "v1alpha1") if plural == "jobs" else ("scheduling.volcano.sh", "v1beta1")
-    )
+    resource = next(service.resource for service in SERVICES if service.path == path)
     asked = {
         "uid": "u-1",
-        "resource": {"group": group, "version": version, "resource": plural},
+        "resource": {
+            "group": resource.group,
+            "version": resource.version,
+            "resource": resource.plural,
+        },
         "operation": operation,
         "namespace": "default",
         "object": obj,

@@ -362,7 +362,7 @@ async def test_registration_goes_when_the_actor_stops() -> None:
 
         left = [await host.configuration(service.path, _kind(service.mutates)) for service in SERVICES]
 
-    assert left == [None] * 6
+    assert left == [None] * len(SERVICES)
 
 
 async def test_registration_stays_when_so_chosen() -> None:
@@ -503,8 +503,22 @@ async def test_certificate_file_that_is_not_there_is_named(tmp_path: Path) -> No
 
 
 def test_settings_name_the_services_that_exist() -> None:
-    assert Settings().enabled_admission == PATHS
-    assert AdmissionOptions.of(Settings()).services == SERVICES
+    served = AdmissionOptions.of(Settings.model_validate({"enabled_admission": PATHS})).services
+
+    assert served == SERVICES
+    assert AdmissionOptions.of(Settings.model_validate({"enabled_admission": ()})).services == ()
+
+
+def test_pods_are_asked_about_only_when_so_chosen() -> None:
+    assert set(PATHS) - set(Settings().enabled_admission) == {"/pods/mutate", "/pods/validate"}
+
+
+def test_spaces_around_paths_do_not_count() -> None:
+    settings = Settings.model_validate({"enabled_admission": (" /jobs/mutate", "/pods/mutate ")})
+
+    served = [service.path for service in AdmissionOptions.of(settings).services]
+
+    assert served == ["/jobs/mutate", "/pods/mutate"]
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,23 @@
-"""The admission actor: answers an API server's webhooks for jobs, queues and podgroups over HTTPS.
+"""The admission actor: answers an API server's webhooks over HTTPS.
 
 It serves before it registers itself, and registers only when it knows the queues. What a rule misses in the actor's view is
 read from the API server and judged again; a refusal is judged again on fresh objects, so that a view that lags by an event
-refuses nobody. Rules are those of `vcray.webhooks`; the actor keeps no other state than its view.
+refuses nobody. Rules are those of `vcray.webhooks`; the actor keeps no other state than its view and the resource groups of its
+configuration.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from time import perf_counter
 from urllib.parse import urlsplit
 
 from vcray.actors.admission_certificates import Credentials, Files
+from vcray.actors.admission_groups import GroupsFile
 from vcray.actors.admission_registration import Address, Registrar
 from vcray.actors.admission_reviews import Question
 from vcray.actors.admission_server import AdmissionServer
@@ -32,6 +34,7 @@ from vcray.kube.errors import NotFound
 from vcray.log import get_logger
 from vcray.metrics import Metrics
 from vcray.webhooks.base import Answer, Rules
+from vcray.webhooks.resource_groups import ResourceGroup
 from vcray.webhooks.services import PATHS, SERVICES, Service
 
 CHECK_EVERY_S = 60.0
@@ -55,6 +58,7 @@ class AdmissionOptions:
     address: Address = field(default_factory=Address)
     services: tuple[Service, ...] = SERVICES
     rules: Rules = field(default_factory=Rules)
+    conf: Path | None = None
     release_namespace: str = "volcano-system"
     files: Files | None = None
     unregister: bool = True
@@ -75,7 +79,10 @@ class AdmissionOptions:
                 settings.max_queue_depth,
                 settings.enable_queue_allocated_pods_check,
                 settings.enable_root_queue_protection,
+                settings.scheduler_names[1:],
+                settings.scheduling_gates_queue_admission,
             ),
+            settings.admission_conf,
             settings.release_namespace,
             _files(settings.admission_cert_file, settings.admission_key_file, settings.admission_ca_file),
             settings.admission_unregister,
@@ -96,6 +103,9 @@ class AdmissionActor:
         self._server = AdmissionServer(options.services, self._judge)
         self._credentials = Credentials(_hosts(options), options.files, options.lifetime)
         self._registrar: Registrar | None = None
+        self._rules = options.rules
+        self._groups = None if options.conf is None else GroupsFile(options.conf, time)
+        self._following: asyncio.Task[None] | None = None
         self._keeping: asyncio.Task[None] | None = None
         self.registered = asyncio.Event()
         """Set when the API server has been told, for whoever must not create objects before."""
@@ -106,14 +116,19 @@ class AdmissionActor:
         return self._server.port
 
     async def start(self) -> None:
-        """Serve. ConfigError when the port or the given certificate cannot be used."""
+        """Serve. ConfigError when the port, the given certificate or the configuration cannot be used."""
         options = self._options
+        if self._groups is not None:
+            self._rules = replace(options.rules, resource_groups=self._groups.read())
         await self._server.start(options.host, options.port, self._credentials.context(self._time.now()))
         address = options.address
         if address.service is None and not address.url:
             host = f"[{options.host}]" if ":" in options.host else options.host
             address = Address(f"https://{host}:{self._server.port}")
-        self._registrar = Registrar(self._client, options.services, address, options.release_namespace)
+        namespace = options.release_namespace
+        self._registrar = Registrar(self._client, options.services, address, namespace, options.rules)
+        if self._groups is not None:
+            self._following = asyncio.create_task(self._groups.follow(self._regroup), name="resource groups")
         self._keeping = asyncio.create_task(self._keep(self._registrar), name="admission registration")
 
     async def receive(self, message: Message) -> Message | None:
@@ -133,9 +148,10 @@ class AdmissionActor:
 
     async def stop(self) -> None:
         """Take the registration back, if so chosen, then stop serving."""
-        if self._keeping is not None:
-            self._keeping.cancel()
-            await asyncio.gather(self._keeping, return_exceptions=True)
+        tasks = [task for task in (self._keeping, self._following) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         if self._registrar is not None and self._options.unregister and self.registered.is_set():
             try:
                 await self._registrar.withdraw()
@@ -165,6 +181,9 @@ class AdmissionActor:
                 told, pause = True, RETRY_S
             await self._time.sleep(pause)
 
+    def _regroup(self, groups: tuple[ResourceGroup, ...]) -> None:
+        self._rules = replace(self._rules, resource_groups=groups)
+
     # -- judging ----------------------------------------------------------------------------------------------------
 
     async def _judge(self, service: Service, question: Question) -> Answer:
@@ -193,7 +212,7 @@ class AdmissionActor:
         fresh: set[tuple[Resource, str]] = set()
         for _ in range(MOST_READS):
             glance = Glance(self._known)
-            answer = service.admit(question.about(glance, self._options.rules))
+            answer = service.admit(question.about(glance, self._rules))
             missed = {each for each, found in glance.asked.items() if not found}
             doubtful = (set(glance.asked) if not answer.allowed else missed) - fresh
             if not doubtful:
@@ -230,6 +249,7 @@ def _hosts(options: AdmissionOptions) -> tuple[str, ...]:
 
 
 def _enabled(paths: Iterable[str]) -> tuple[Service, ...]:
+    """The services of these paths, each once; none is a choice too."""
     known = {service.path: service for service in SERVICES}
     wrong = next((path for path in paths if path not in known), None)
     if wrong is not None:

@@ -1,12 +1,14 @@
 """Telling the API server of the webhooks: one configuration a service, created when missing, changed when it differs.
 
-Names, rules and selectors are those of Volcano's chart. Nothing but Volcano's own kinds is asked about, and neither
-kube-system nor the release's own namespace, so that an outage of ours holds up nobody else.
+Names, rules and selectors are those of Volcano's chart. Nothing but Volcano's own kinds must have our answer, and neither those
+of kube-system nor of the release's own namespace, so that an outage of ours holds up nobody else: pods pass without an answer
+after a short while, and of those only what our schedulers are to place is judged.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -17,6 +19,7 @@ from vcray.api.resources import Resource
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import AlreadyExists, NotFound
 from vcray.log import get_logger
+from vcray.webhooks.base import Rules
 from vcray.webhooks.services import EXEMPT_NAMESPACE, SERVICES, Service
 
 GROUP: Final = "admissionregistration.k8s.io"
@@ -27,7 +30,6 @@ VALIDATING: Final = Resource(
     GROUP, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", False
 )
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
-TIMEOUT_S: Final = 10
 
 log = get_logger("admission")
 
@@ -49,8 +51,10 @@ class Address:
         return {"caBundle": trusted, "service": reference}
 
 
-def configuration(service: Service, address: Address, bundle: bytes, release_namespace: str) -> JsonObject:
-    """The Mutating- or ValidatingWebhookConfiguration of a service."""
+def configuration(
+    service: Service, address: Address, bundle: bytes, release_namespace: str, rules: Rules | None = None
+) -> JsonObject:
+    """The Mutating- or ValidatingWebhookConfiguration of a service; the `rules` say which schedulers are ours."""
     rule: JsonObject = {
         "apiGroups": [service.resource.group],
         "apiVersions": [service.resource.version],
@@ -67,14 +71,17 @@ def configuration(service: Service, address: Address, bundle: bytes, release_nam
         "name": service.entry,
         "admissionReviewVersions": ["v1"],
         "clientConfig": address.client_config(service.path, bundle),
-        "failurePolicy": "Fail",
+        "failurePolicy": "Fail" if service.must_answer else "Ignore",
         "matchPolicy": "Equivalent",
-        "namespaceSelector": {"matchExpressions": [outside]},
+        "namespaceSelector": {"matchExpressions": [outside]} if service.by_namespace else {},
         "objectSelector": {},
         "rules": [rule],
-        "sideEffects": "NoneOnDryRun",
-        "timeoutSeconds": TIMEOUT_S,
+        "sideEffects": service.side_effects,
+        "timeoutSeconds": service.timeout_s,
     }
+    if service.of_our_schedulers:
+        ours = json.dumps((rules or Rules()).scheduler_names)
+        entry["matchConditions"] = [{"name": "ours", "expression": f"object.spec.schedulerName in {ours}"}]
     if service.mutates:
         entry["reinvocationPolicy"] = "Never"
     return {
@@ -87,17 +94,24 @@ class Registrar:
     """Keeps the configurations of the enabled services as they should be."""
 
     def __init__(
-        self, client: KubeClient, services: Sequence[Service], address: Address, release_namespace: str
+        self,
+        client: KubeClient,
+        services: Sequence[Service],
+        address: Address,
+        release_namespace: str,
+        rules: Rules,
     ) -> None:
         self._client = client
         self._services = tuple(services)
         self._address = address
         self._namespace = release_namespace
+        self._rules = rules
 
     async def register(self, bundle: bytes) -> None:
         """Create or correct every configuration, and take away those that we made for services no longer enabled."""
         for service in self._services:
-            await self._settle(service, configuration(service, self._address, bundle, self._namespace))
+            wanted = configuration(service, self._address, bundle, self._namespace, self._rules)
+            await self._settle(service, wanted)
         await self.withdraw(service for service in SERVICES if service not in self._services)
 
     async def withdraw(self, services: Iterable[Service] | None = None) -> None:

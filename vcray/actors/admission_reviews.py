@@ -73,6 +73,8 @@ def write_answer(uid: str, answer: Answer) -> bytes:
     elif answer.patch is not None:
         steps = msgspec.json.encode(list(answer.patch) or None)
         response |= {"patch": base64.b64encode(steps).decode(), "patchType": "JSONPatch"}
+    if answer.warnings:
+        response["warnings"] = list(answer.warnings)
     review: JsonObject = {
         "kind": "AdmissionReview",
         "apiVersion": "admission.k8s.io/v1",

@@ -116,9 +116,7 @@ class Settings(BaseModel):
         10.0, gt=0, description="seconds after which a holder that cannot renew gives up"
     )
     lease_retry_period_s: float = Field(2.0, gt=0, description="seconds between two tries")
-    admission: bool = Field(
-        False, description="serve and register the webhooks of jobs, podgroups and queues"
-    )
+    admission: bool = Field(False, description="serve and register the webhooks")
     enabled_admission: Names = Field(
         (
             "/jobs/mutate",
@@ -127,8 +125,15 @@ class Settings(BaseModel):
             "/podgroups/validate",
             "/queues/mutate",
             "/queues/validate",
+            "/hypernodes/validate",
+            "/jobflows/validate",
+            "/cronjobs/validate",
         ),
-        description="webhooks to serve, by their paths",
+        description="webhooks to serve, by their paths; /pods/mutate and /pods/validate only when named here",
+    )
+    admission_conf: Path | None = Field(
+        None,
+        description="volcano-admission.conf with resource groups for /pods/mutate, looked at each second",
     )
     admission_host: str = Field("127.0.0.1", description="address that the webhooks listen on")
     admission_port: int = Field(

@@ -6,6 +6,7 @@ Only defaults: a scenario may store what admission would not let in, on every ba
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import jsonpatch
 import msgspec
@@ -17,6 +18,8 @@ from vcray.sim.observer import Observers
 from vcray.sim.requestpath import Target
 from vcray.webhooks.base import Request, Rules
 from vcray.webhooks.services import SERVICES, Service
+
+_RULES: Final = Rules()
 
 
 class Admitting:
@@ -36,6 +39,7 @@ class Admitting:
     def _concerns(service: Service, target: Target) -> bool:
         return (
             service.mutates
+            and not service.idle(_RULES)
             and "CREATE" in service.operations
             and service.resource.path() == target.collection
             and not target.subresource
@@ -44,7 +48,7 @@ class Admitting:
     def _complete(self, service: Service, target: Target, body: bytes) -> bytes:
         obj: JsonObject = msgspec.json.decode(body)
         name = dig_str(obj, "metadata", "name")
-        answer = service.admit(Request("CREATE", target.namespace, name, obj, {}, self, Rules()))
+        answer = service.admit(Request("CREATE", target.namespace, name, obj, {}, self, _RULES))
         if not answer.patch:
             return body
         return msgspec.json.encode(jsonpatch.apply_patch(obj, list(answer.patch)))

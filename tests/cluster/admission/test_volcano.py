@@ -5,12 +5,23 @@ from __future__ import annotations
 import pytest
 
 from vcray.api.meta import JsonObject
-from vcray.api.resources import JOBS, NAMESPACES, PODGROUPS, QUEUES
+from vcray.api.resources import (
+    CRONJOBS,
+    HYPERNODES,
+    JOBFLOWS,
+    JOBS,
+    NAMESPACES,
+    PODGROUPS,
+    PODS,
+    QUEUES,
+    Resource,
+)
 from vcray.clock import ManualClock
 from vcray.cluster.admission.volcano import MUTATING, VolcanoGate
 from vcray.cluster.objects.store import Store, Write
 from vcray.kube.errors import ApiError
 from vcray.webhooks.base import Rules
+from vcray.webhooks.resource_groups import ResourceGroup
 
 TEMPLATE: JsonObject = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
 
@@ -99,3 +110,60 @@ def test_parent_is_not_deleted_before_its_children() -> None:
         store.delete(QUEUES, "", "p")
     store.delete(QUEUES, "", "c")
     store.delete(QUEUES, "", "p")
+
+
+def pod(**annotations: str) -> JsonObject:
+    marks: JsonObject = {f"volcano.sh/{key.replace('_', '-')}": value for key, value in annotations.items()}
+    spec: JsonObject = {"schedulerName": "volcano", "containers": [{"name": "c", "image": "i"}]}
+    return {"metadata": {"name": "p", "annotations": marks}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("resource", "obj", "told"),
+    [
+        (
+            HYPERNODES,
+            {
+                "spec": {
+                    "tier": 1,
+                    "members": [{"type": "Node", "selector": {"regexMatch": {"pattern": "["}}}],
+                }
+            },
+            '"validatehypernodes.volcano.sh" denied the request: [].spec.members.selector.regexMatch.pattern: ',
+        ),
+        (
+            JOBFLOWS,
+            {"spec": {"flows": [{"name": "a", "dependsOn": {"targets": ["a"]}}]}},
+            '"validatejob.volcano.sh" denied the request: jobflow Flow is not DAG',
+        ),
+        (
+            CRONJOBS,
+            {"spec": {"schedule": "x", "jobTemplate": {"spec": {"tasks": [{"template": TEMPLATE}]}}}},
+            '"validatecronjob.volcano.sh" denied the request: schedule is not a valid cron expression',
+        ),
+        (
+            PODS,
+            pod(jdb_min_available="0"),
+            '"validatepod.volcano.sh" denied the request: invalid value <"0"> for volcano.sh/jdb-min-available, ',
+        ),
+    ],
+    ids=["hypernodes", "jobflows", "cronjobs", "pods"],
+)
+def test_refusal_of_every_kind_is_in_the_webhooks_name(
+    resource: Resource, obj: JsonObject, told: str
+) -> None:
+    metadata = obj.get("metadata") or {"name": "n"}
+
+    with pytest.raises(ApiError) as refused:
+        store_with().create(resource, "default" if resource.namespaced else "", {**obj, "metadata": metadata})
+
+    assert told in refused.value.message
+
+
+def test_pods_are_given_what_their_resource_group_says() -> None:
+    group = ResourceGroup("g", annotations=(("volcano.sh/team", "red"),), labels=(("pool", "g"),))
+    store = store_with(rules=Rules(resource_groups=(group,)))
+
+    made = store.create(PODS, "default", pod(team="red")).decode()
+
+    assert made["spec"]["nodeSelector"] == {"pool": "g"}  # type: ignore[index, call-overload]

@@ -13,7 +13,7 @@ from tests.conformance.harness.client import ApiError, Client
 from tests.e2e.hosting import Hosted
 from vcray.actors.deployment import ADMISSION
 from vcray.config.settings import Settings
-from vcray.webhooks.services import SERVICES
+from vcray.webhooks.services import PATHS, SERVICES
 
 Object = dict[str, Any]
 
@@ -117,7 +117,7 @@ def heeded(client: Client) -> bool:
 @pytest.fixture(scope="module")
 def admission(volcano_apiserver: Server) -> Iterator[Hosted]:
     """The admission actor, registered with the server; no actor may have failed at the end."""
-    settings = Settings(admission=True, admission_port=0)
+    settings = Settings(admission=True, admission_port=0, enabled_admission=PATHS)
     with Hosted(volcano_apiserver.kubeconfig, ADMISSION, settings=settings) as hosted:
         wait_until(lambda: heeded(volcano_apiserver.client), "the webhooks to be asked")
         yield hosted

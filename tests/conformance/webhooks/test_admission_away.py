@@ -12,14 +12,14 @@ from tests.conformance.webhooks.conftest import QUEUES, Admitted, heeded, regist
 from tests.e2e.hosting import Hosted
 from vcray.actors.deployment import ADMISSION
 from vcray.config.settings import Settings
-from vcray.webhooks.services import SERVICES
+from vcray.webhooks.services import PATHS, SERVICES
 
 
 @pytest.fixture
 def staying(volcano_apiserver: Server) -> Iterator[Hosted]:
     """The actor, which leaves its registration behind when it stops, as a killed one does."""
     client = volcano_apiserver.client
-    settings = Settings(admission=True, admission_port=0, admission_unregister=False)
+    settings = Settings(admission=True, admission_port=0, admission_unregister=False, enabled_admission=PATHS)
     with Hosted(volcano_apiserver.kubeconfig, ADMISSION, settings=settings) as hosted:
         wait_until(lambda: heeded(client), "the webhooks to be asked")
         yield hosted

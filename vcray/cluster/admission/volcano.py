@@ -78,6 +78,7 @@ class VolcanoGate:
     def _concerns(self, service: Service, review: Review) -> bool:
         return (
             review.resource == service.resource
+            and not service.idle(self._rules)
             and not review.subresource
             and review.operation in service.operations
             and review.namespace not in (EXEMPT_NAMESPACE, names.SYSTEM_NAMESPACE)
@@ -96,4 +97,5 @@ class VolcanoGate:
         answer = service.admit(asked)
         if not answer.allowed:
             raise refusal(service.entry, {"message": answer.problem})
+        review.warnings.extend(answer.warnings)
         return answer
