@@ -13,6 +13,7 @@ from vcray.actors.admission import AdmissionOptions
 from vcray.actors.admission_registration import VALIDATING, Address, configuration
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api.meta import JsonObject
+from vcray.cel.program import compiled
 from vcray.config.settings import Settings
 from vcray.errors import ConfigError
 from vcray.webhooks.base import Rules
@@ -78,6 +79,16 @@ def test_only_pods_of_our_schedulers_are_judged() -> None:
     assert found["matchConditions"] == [
         {"name": "ours", "expression": r'object.spec.schedulerName in ["volcano", "a\"b"]'}
     ]
+    condition = compiled(found["matchConditions"][0]["expression"], ("object",))
+    judged = [
+        name
+        for name in ("volcano", 'a"b', "default-scheduler", "")
+        if condition.evaluate({"object": {"spec": {"schedulerName": name}}})
+    ]
+    assert judged == ["volcano", 'a"b']
+
+
+def test_pods_of_all_schedulers_may_be_of_a_group() -> None:
     assert "matchConditions" not in entry("/pods/mutate")
 
 

@@ -15,6 +15,7 @@ from vcray.core.combine import COMBINE
 from vcray.core.plugin import HOOKS
 from vcray.errors import CODES
 from vcray.metrics import Metrics
+from vcray.webhooks.services import SERVICES
 
 REPOSITORY = Path(__file__).parents[2]
 SHARED_FLAGS = ("vcctl", "Programs for those who know Slurm")
@@ -90,6 +91,14 @@ def test_every_setting_has_a_row_with_its_variable_and_default():
         assert default is None or f"`{shown.lower() if isinstance(default, bool) else shown}`" in row
     documented = {flag for flag in table if re.match(r"--\w", flag)}
     assert documented == {"--" + name.replace("_", "-") for name in Settings.model_fields}
+
+
+def test_every_webhook_has_a_row_with_its_entry_and_operations():
+    table = {
+        path: row.split(" | ")[1:3] for path, row in rows("admission.md").items() if path.startswith("/")
+    }
+
+    assert table == {each.path: [f"`{each.entry}`", ", ".join(each.operations)] for each in SERVICES}
 
 
 def test_every_metric_has_a_row_with_its_labels():

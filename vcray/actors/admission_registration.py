@@ -80,7 +80,7 @@ def configuration(
         "timeoutSeconds": service.timeout_s,
     }
     if service.of_our_schedulers:
-        ours = json.dumps((rules or Rules()).scheduler_names)
+        ours = json.dumps((rules or Rules()).scheduler_names, ensure_ascii=False)
         entry["matchConditions"] = [{"name": "ours", "expression": f"object.spec.schedulerName in {ours}"}]
     if service.mutates:
         entry["reinvocationPolicy"] = "Never"
