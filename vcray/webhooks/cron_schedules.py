@@ -16,7 +16,7 @@ _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep",
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 NAMED: Final = frozenset(("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"))
 _EVERY: Final = "@every "
-_NUMBER: Final = re.compile(r"\+?[0-9]{1,9}")
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ _FIELDS: Final = (
 
 
 def is_schedule(text: str) -> bool:
-    """Can it be run by? Sundays are 0; unlike in some other crons, 7 is no day."""
+    """Can it be read? Sundays are 0; unlike in some other crons, 7 is no day. Empty items of a list do not count."""
     if text.startswith("@"):
         return text in NAMED or (text.startswith(_EVERY) and _is_span(text.removeprefix(_EVERY)))
     fields = text.split()
@@ -54,8 +54,7 @@ def _is_span(text: str) -> bool:
 
 
 def _is_field(text: str, kind: _Field) -> bool:
-    parts = [part for part in text.split(",") if part]
-    return bool(parts) and all(_is_range(part, kind) for part in parts)
+    return all(_is_range(part, kind) for part in text.split(",") if part)
 
 
 def _is_range(text: str, kind: _Field) -> bool:

@@ -35,7 +35,12 @@ def schedule_problem(schedule: str) -> str:
         return " schedule is required, but got empty"
     if "TZ" in schedule:
         return " schedule should not contain TZ or CRON_TZ, TZ should only be set in the timeZone field"
-    return "" if is_schedule(schedule) else "schedule is not a valid cron expression"
+    return "" if _is_ever_due(schedule) else "schedule is not a valid cron expression"
+
+
+def _is_ever_due(schedule: str) -> bool:
+    """A schedule that can be read, without a field of commas alone, which would leave no moment."""
+    return is_schedule(schedule) and all(field.strip(",") for field in schedule.split())
 
 
 def _zone_problem(cronjob: JsonObject) -> str:
