@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from vcray.controllers.job.lifecycle import OTHER, TABLE
+from vcray.controllers.jobflow.lifecycle import TABLE as FLOW_TABLE
 from vcray.controllers.jobplugins.base import find_plugin, plugin_names
 from vcray.controllers.queue import TABLE as QUEUE_TABLE
 from vcray.controllers.queue import QueueAction
@@ -47,7 +48,16 @@ def queue_table() -> str:
     return "\n".join(lines)
 
 
-TABLES = {"jobs": job_table, "queues": queue_table}
+def flow_table() -> str:
+    lines = ["| phase | does | when | then |", "| --- | --- | --- | --- |"]
+    for phase, stage in FLOW_TABLE.items():
+        rows = [(sign.value, then.value) for sign, then in stage.leaves]
+        rows.append(("else" if rows else "always", phase.value))
+        lines += [f"| {phase.value} | {stage.do.value} | {sign} | {then} |" for sign, then in rows]
+    return "\n".join(lines)
+
+
+TABLES = {"jobs": job_table, "queues": queue_table, "flows": flow_table}
 
 
 @pytest.mark.parametrize("name", TABLES)
