@@ -94,7 +94,13 @@ CLUSTER_RESOURCES: tuple[Resource, ...] = (
 """What the scheduler reads besides pods and nodes."""
 
 
-OPTIONAL_GROUPS: Final = ("resource.k8s.io", "topology.volcano.sh", "nodeinfo.volcano.sh", "shard.volcano.sh")
+OPTIONAL_GROUPS: Final = (
+    "resource.k8s.io",
+    "topology.volcano.sh",
+    "nodeinfo.volcano.sh",
+    "shard.volcano.sh",
+    "flow.volcano.sh",
+)
 """API groups that not every cluster serves in the version that we read: nothing of theirs is there then."""
 
 
@@ -300,6 +306,8 @@ async def _controllers(place: Place, part: str) -> None:
     from vcray.actors.timekeeping import WallTime
     from vcray.controllers.garbage import GarbageController
     from vcray.controllers.job.controller import JobController
+    from vcray.controllers.jobflow.controller import JobFlowController
+    from vcray.controllers.jobtemplate import JobTemplateController
     from vcray.controllers.podgroup import PodGroupController
     from vcray.controllers.queue import QueueController
     from vcray.kube.events import EventRecorder
@@ -311,6 +319,8 @@ async def _controllers(place: Place, part: str) -> None:
         GarbageController(),
         PodGroupController(place.facts.settings.scheduler_names),
         QueueController(),
+        JobFlowController(),
+        JobTemplateController(),
     )
     make_keys = make_aside if isinstance(place.time, WallTime) else make_here
     host = ControllerHost(controllers, client, events, place.time, place.metrics, make_keys=make_keys)
@@ -343,7 +353,7 @@ _BUILDERS: Mapping[str, Callable[[Place, str], Awaitable[None]]] = {
 
 def _watch_all(place: Place, client: KubeClient, resources: Sequence[Resource], target: Handle) -> None:
     for resource in resources:
-        _watch(place, watch_objects(client, resource), target)
+        _watch(place, watch_objects(client, resource, optional=resource.group in OPTIONAL_GROUPS), target)
 
 
 def _watch(place: Place, watch: AnyWatch, target: Handle) -> None:
