@@ -13,6 +13,7 @@ from tests.conformance.webhooks.conftest import QUEUES, Admitted, heeded
 from tests.e2e.hosting import Hosted
 from vcray.actors.deployment import ADMISSION, CONTROLLERS
 from vcray.config.settings import Settings
+from vcray.webhooks.services import PATHS
 
 Object = dict[str, Any]
 COMMANDS = "/apis/bus.volcano.sh/v1alpha1/namespaces/default/commands"
@@ -21,7 +22,7 @@ COMMANDS = "/apis/bus.volcano.sh/v1alpha1/namespaces/default/commands"
 @pytest.fixture(scope="module")
 def controlled(volcano_apiserver: Server) -> Iterator[Hosted]:
     """Admission and controllers; no actor may have failed at the end."""
-    settings = Settings(admission=True, admission_port=0)
+    settings = Settings(admission=True, admission_port=0, enabled_admission=PATHS)
     with Hosted(volcano_apiserver.kubeconfig, ADMISSION, CONTROLLERS, settings=settings) as hosted:
         wait_until(lambda: heeded(volcano_apiserver.client), "the webhooks to be asked")
         yield hosted
