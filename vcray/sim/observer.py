@@ -33,6 +33,7 @@ class Observer:
     def __init__(self, transport: Transport, collection: str, heard: Callable[[], None]) -> None:
         self.collection = collection
         self.position = 0
+        self._positions: dict[str, int] = {}  # by namespace
         self.objects: dict[str, JsonObject] = {}  # by uid
         self._uids: dict[tuple[str, str], str] = {}
         self._transport = transport
@@ -50,6 +51,10 @@ class Observer:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
+
+    def position_of(self, namespace: str) -> int:
+        """The version of the last change in a namespace; in all of them where none is named."""
+        return self._positions.get(namespace, 0) if namespace else self.position
 
     def named(self, namespace: str, name: str) -> JsonObject | None:
         """The object of that name, if it is there."""
@@ -93,6 +98,7 @@ class Observer:
         elif kind in ("ADDED", "MODIFIED"):
             self._keep(obj)
         if kind != "BOOKMARK":
+            self._positions[dig_str(obj, "metadata", "namespace")] = version_of(obj)
             self.position = max(self.position, version_of(obj))
             self._heard()
         return dig_str(obj, "metadata", "resourceVersion")

@@ -145,10 +145,11 @@ class TrackedTransport(PassingTransport):
 
 
 class _Tap:
-    """One watch of the control plane: how far it has come, and what is withheld from it."""
+    """One watch of the control plane, of a namespace or of all: how far it has come, and what is withheld from it."""
 
-    def __init__(self, collection: str, position: int) -> None:
+    def __init__(self, collection: str, namespace: str, position: int) -> None:
         self.collection = collection
+        self.namespace = namespace
         self.position = position
         self.ready: asyncio.Queue[bytes | None] = asyncio.Queue()
         self.withheld: list[tuple[tuple[str, str], bytes]] = []
@@ -189,7 +190,7 @@ class TappedTransport(TrackedTransport):
         return [
             f"the watch of {tap.collection}"
             for tap in self._taps
-            if not tap.ready.empty() or tap.position < observers[tap.collection].position
+            if not tap.ready.empty() or tap.position < observers[tap.collection].position_of(tap.namespace)
         ]
 
     async def stream(self, path: str, query: Query | None = None) -> AsyncGenerator[bytes, None]:
@@ -197,7 +198,7 @@ class TappedTransport(TrackedTransport):
         assert target is not None, "watches are below /api and /apis"
         await self._traffic.observers.ensure(target.collection)
         since = (query or {}).get("resourceVersion", "")
-        tap = _Tap(target.collection, int(since) if since.isdigit() else 0)
+        tap = _Tap(target.collection, target.namespace, int(since) if since.isdigit() else 0)
         self._taps.append(tap)
         pumping = asyncio.create_task(self._pump(tap, path, query), name=f"tap {path}")
         try:
