@@ -42,11 +42,16 @@ def test_what_is_immutable_stays():
     ] == ("spec.completions: Invalid value: 2: field is immutable")
 
 
-@pytest.mark.parametrize("schedule", ["* * * * *", "*/5 0-6 1,15 jan mon-fri", "@hourly", "0 3 * * 7"])
+@pytest.mark.parametrize(
+    "schedule", ["* * * * *", "*/5 0-6 1,15 jan mon-fri", "@hourly", "@every 1h", "0 3 * * 0"]
+)
 def test_schedules_that_cron_knows(schedule):
     assert schedule_fault(schedule) == ""
 
 
-@pytest.mark.parametrize("schedule", ["* * * *", "60 * * * *", "5-1 * * * *", "x * * * *", "@sometimes"])
+@pytest.mark.parametrize(
+    "schedule",
+    ["* * * *", "60 * * * *", "5-1 * * * *", "x * * * *", "@sometimes", "0 3 * * 7", "TZ=UTC @daily"],
+)
 def test_schedules_that_it_does_not(schedule):
     assert schedule_fault(schedule) != ""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from vcray.api.cron import has_own_zone, load_zone, parse_schedule
 from vcray.api.formats import dns_label, forbidden, invalid, required, unsupported
 from vcray.api.jsonview import dig, dig_int, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
@@ -231,13 +231,6 @@ def _failure_policy_faults(spec: JsonObject, path: str) -> Iterator[str]:
             yield f"{here}: Invalid value: {why}"
 
 
-_FIELDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
-_NAMES = {
-    3: ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
-    4: ["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
-}
-
-
 def cron_job_faults(obj: JsonObject) -> Iterator[str]:
     """A CronJob."""
     spec = dig_object(obj, "spec")
@@ -259,53 +252,24 @@ def cron_job_faults(obj: JsonObject) -> Iterator[str]:
 
 
 def _zone_faults(spec: JsonObject) -> Iterator[str]:
-    from zoneinfo import ZoneInfo
-
     zone = spec.get("timeZone")
+    if zone == "":
+        yield invalid("spec.timeZone", zone, "timeZone must be nil or non-empty string")
     if isinstance(zone, str):
         try:
-            ZoneInfo(zone)
-        except (ValueError, OSError, KeyError):
-            yield invalid("spec.timeZone", zone, f"unknown time zone {zone}")
+            load_zone(zone)
+        except ValueError as error:
+            yield invalid("spec.timeZone", zone, str(error))
 
 
 def schedule_fault(schedule: str) -> str:
     """What is wrong with a cron schedule; empty if nothing is."""
-    if schedule.startswith("@"):
-        known = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
-        wrong = schedule not in known and not re.fullmatch(r"@every \S+", schedule)
-        return f"unrecognized descriptor: {schedule}" if wrong else ""
-    fields = schedule.split()
-    if len(fields) != 5:
-        return f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
-    for place, (text, bounds) in enumerate(zip(fields, _FIELDS, strict=True)):
-        for part in text.split(","):
-            wrong_part = _range_fault(part, bounds, _NAMES.get(place, []))
-            if wrong_part:
-                return wrong_part
-    return ""
-
-
-def _range_fault(part: str, bounds: tuple[int, int], names: list[str]) -> str:
-    span, _, step = part.partition("/")
-    if step and not step.isdigit():
-        return f'failed to parse int from {step}: strconv.Atoi: parsing "{step}": invalid syntax'
-    if span in ("*", "?"):
-        return ""
-    numbers: list[int] = []
-    for word in span.split("-"):
-        if word.lower()[:3] in names:
-            numbers.append(names.index(word.lower()[:3]) + bounds[0])
-        elif word.isdigit():
-            numbers.append(int(word))
-        else:
-            return f'failed to parse int from {word}: strconv.Atoi: parsing "{word}": invalid syntax'
-    if numbers[0] < bounds[0]:
-        return f"beginning of range ({numbers[0]}) below minimum ({bounds[0]}): {part}"
-    if numbers[-1] > bounds[1]:
-        return f"end of range ({numbers[-1]}) above maximum ({bounds[1]}): {part}"
-    if numbers[0] > numbers[-1]:
-        return f"beginning of range ({numbers[0]}) beyond end of range ({numbers[-1]}): {part}"
+    if has_own_zone(schedule):
+        return "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+    try:
+        parse_schedule(schedule)
+    except ValueError as error:
+        return str(error)
     return ""
 
 

@@ -1,1 +1,1 @@
-"""Kubernetes' own CronJobs: `schedule` reads when, `controller` makes and counts the jobs."""
+"""Kubernetes' own CronJobs: `controller` makes and counts the jobs; `vcray.api.cron` reads when."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 from contextlib import suppress
-from datetime import UTC, datetime, tzinfo
-from zoneinfo import ZoneInfo
+from datetime import datetime, tzinfo
 
+from vcray.api.cron import Schedule, load_zone, parse_schedule
 from vcray.api.jsonview import dig, dig_int, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import KUBERNETES_CRONJOBS, KUBERNETES_JOBS
@@ -19,7 +19,6 @@ from vcray.cluster.workloads.base import (
     owner_reference,
     seconds_of,
 )
-from vcray.cluster.workloads.cronjob.schedule import Schedule, parse
 from vcray.kube.client import Propagation
 from vcray.kube.errors import AlreadyExists, ApiError, NotFound
 from vcray.kube.events import NORMAL, WARNING
@@ -119,8 +118,8 @@ class CronJobController(Controller):
         if dig(cron_job, "spec", "suspend") is True:
             return None
         try:
-            schedule = parse(dig_str(cron_job, "spec", "schedule"), _zone(cron_job))
-        except (ValueError, OSError) as error:
+            schedule = parse_schedule(dig_str(cron_job, "spec", "schedule"), _zone(cron_job))
+        except ValueError as error:
             text = dig_str(cron_job, "spec", "schedule")
             await self.tell(
                 cron_job, WARNING, "UnparseableSchedule", f'unparseable schedule: "{text}" : {error}'
@@ -129,19 +128,17 @@ class CronJobController(Controller):
         due = self._due(cron_job, status, schedule)
         if due is not None:
             await self._start(cron_job, status, due)
-        following, now = schedule.after(self.time.now()), self.time.now()
+        now, since = self.time.now(), _since(cron_job, status)
+        following = schedule.after(schedule.last_between(since, now) or since)
         return None if following is None else following - now + _SLACK_S
 
     def _due(self, cron_job: JsonObject, status: JsonObject, schedule: Schedule) -> float | None:
         """The time of the schedule for which a job is to be made now."""
-        now = self.time.now()
-        earliest = seconds_of(dig(status, "lastScheduleTime")) or seconds_of(
-            dig(cron_job, "metadata", "creationTimestamp")
-        )
+        now, earliest = self.time.now(), _since(cron_job, status)
         limit = dig(cron_job, "spec", "startingDeadlineSeconds")
         if isinstance(limit, int):
-            earliest = max(earliest or 0.0, now - limit)
-        return schedule.last_between(earliest or now, now)
+            earliest = max(earliest, now - limit)
+        return schedule.last_between(earliest, now)
 
     async def _start(self, cron_job: JsonObject, status: JsonObject, due: float) -> None:
         active = dig_objects(status, "active")
@@ -182,8 +179,13 @@ class CronJobController(Controller):
 
 
 def _zone(cron_job: JsonObject) -> tzinfo:
-    name = dig_str(cron_job, "spec", "timeZone")
-    return ZoneInfo(name) if name else UTC
+    return load_zone(dig_str(cron_job, "spec", "timeZone"))
+
+
+def _since(cron_job: JsonObject, status: JsonObject) -> float:
+    """Times of the schedule up to this one are done with."""
+    last = seconds_of(dig(status, "lastScheduleTime"))
+    return last or seconds_of(dig(cron_job, "metadata", "creationTimestamp")) or 0.0
 
 
 def _job(cron_job: JsonObject, name: str, due: float) -> JsonObject:
