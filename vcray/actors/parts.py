@@ -304,6 +304,7 @@ async def _controllers(place: Place, part: str) -> None:
     from vcray.actors.keys import make_aside, make_here
     from vcray.actors.reconciler import ControllerHost
     from vcray.actors.timekeeping import WallTime
+    from vcray.controllers.cronjob.controller import CronJobController
     from vcray.controllers.garbage import GarbageController
     from vcray.controllers.job.controller import JobController
     from vcray.controllers.jobflow.controller import JobFlowController
@@ -321,6 +322,7 @@ async def _controllers(place: Place, part: str) -> None:
         QueueController(),
         JobFlowController(),
         JobTemplateController(),
+        CronJobController(),
     )
     make_keys = make_aside if isinstance(place.time, WallTime) else make_here
     host = ControllerHost(controllers, client, events, place.time, place.metrics, make_keys=make_keys)
