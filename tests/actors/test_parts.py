@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from vcray.actors.deployment import AGENT_BINDER, components
-from vcray.actors.parts import facts_of, keeps_of, read_by_scheduler
-from vcray.api.resources import NODESHARDS
+from tests.controllers.world import a_job
+from vcray.actors.deployment import AGENT_BINDER, CONTROLLERS, components
+from vcray.actors.local_runtime import LocalRuntime
+from vcray.actors.parts import Facts, Place, build, facts_of, keeps_of, read_by_scheduler
+from vcray.actors.timekeeping import VirtualTime
+from vcray.api.resources import JOBS, NODESHARDS, PODGROUPS, QUEUES
+from vcray.cluster.objects.store import Store
+from vcray.cluster.server.inprocess import InProcessTransport
 from vcray.config.settings import Settings
+from vcray.controllers.queue import initial_queues
 from vcray.errors import ConfigError
+from vcray.kube.client import KubeClient
+from vcray.kube.transport import Response
+from vcray.metrics import Metrics
 
 
 def test_caches_keep_pods_of_all_names_and_nodes_of_the_selector():
@@ -53,3 +64,30 @@ def test_the_configuration_of_the_fast_path_is_read_or_refused(tmp_path):
     assert facts_of(Settings(agent_scheduler_conf=file), "").agent_conf == 'actions: "allocate"\n'
     with pytest.raises(ConfigError, match="agent-scheduler-conf"):
         facts_of(Settings(agent_scheduler_conf=tmp_path / "none"), "")
+
+
+async def test_controllers_work_without_the_definition_of_cron_jobs():
+    class Older(InProcessTransport):
+        async def request(self, method, path, *more, **further):
+            if path.endswith("batch.volcano.sh/v1alpha1/cronjobs"):
+                return Response(404, b'{"code": 404, "reason": "NotFound"}')
+            return await super().request(method, path, *more, **further)
+
+    async def settle():
+        for _ in range(200):
+            await asyncio.sleep(0)
+
+    time = VirtualTime(1_700_000_000.0)
+    transport = Older(Store(time))
+    client, runtime = KubeClient(transport), LocalRuntime(time)
+    for queue in initial_queues():
+        await client.create(QUEUES, None, queue)
+    await client.create(JOBS, "default", a_job(namespace="default"))
+
+    await build(Place(Facts(), runtime, transport, Metrics(), runtime.handle), CONTROLLERS)
+    await settle()
+    await time.advance(1.0, settle)
+    found = await client.list(PODGROUPS, "default")
+    await runtime.stop()
+
+    assert len(found.items) == 1

@@ -26,6 +26,7 @@ from vcray.actors.watcher import AnyWatch, Watcher
 from vcray.api.names import SCHEDULER_NAME
 from vcray.api.resources import (
     CONFIGMAPS,
+    CRONJOBS,
     CSIDRIVERS,
     CSINODES,
     CSISTORAGECAPACITIES,
@@ -102,6 +103,10 @@ OPTIONAL_GROUPS: Final = (
     "flow.volcano.sh",
 )
 """API groups that not every cluster serves in the version that we read: nothing of theirs is there then."""
+
+
+OPTIONAL_KINDS: Final = (CRONJOBS,)
+"""Of the kinds that controllers watch, those that older definitions of Volcano's lack: there are none then, and the rest goes on."""
 
 
 def read_by_scheduler(settings: Settings) -> tuple[Resource, ...]:
@@ -356,6 +361,7 @@ _BUILDERS: Mapping[str, Callable[[Place, str], Awaitable[None]]] = {
 def _watch_all(place: Place, client: KubeClient, resources: Sequence[Resource], target: Handle) -> None:
     for resource in resources:
         _watch(place, watch_objects(client, resource, optional=resource.group in OPTIONAL_GROUPS), target)
+        _watch(place, watch_objects(client, resource, optional=resource in OPTIONAL_KINDS), target)
 
 
 def _watch(place: Place, watch: AnyWatch, target: Handle) -> None:
