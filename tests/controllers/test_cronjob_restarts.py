@@ -11,7 +11,7 @@ from tests.controllers.crons import EIGHT, CronWorld, name
 from vcray.api.resources import CRONJOBS, JOBS
 from vcray.clock import rfc3339
 from vcray.controllers import raw
-from vcray.controllers.base import Create, Delete, Effect, Outcome, Read, UpdateStatus
+from vcray.controllers.base import Again, Create, Delete, Effect, Outcome, Read, UpdateStatus
 
 
 class Crash(Exception):
@@ -144,6 +144,41 @@ def test_timer_of_before_is_of_no_use_and_no_harm() -> None:
     w.until("08:03:30")
 
     assert w.jobs() == [name("8:01"), name("8:02"), name("8:03")]
+
+
+def test_failures_that_last_do_not_pile_up() -> None:
+    w = CronWorld()
+    w.cron_job()
+    w.until("08:00:59")
+    refused = Outcome(ok=False, status=403, message="exceeded quota")
+    w.fail = lambda effect: refused if isinstance(effect, Create) else None
+
+    w.until("08:20:30")
+    assert len(w.waiting) == 2  # the next time, and one more try
+    w.fail = lambda effect: None
+    w.until("08:20:40")
+
+    assert w.jobs() == w.active() == [name("8:20")]
+    assert len(w.waiting) == 1
+
+
+def test_turn_that_was_given_up_comes_again_and_may_fail_again() -> None:
+    w = CronWorld()
+    w.cron_job()
+    w.until("08:00:59")
+    refused = Outcome(ok=False, status=403, message="exceeded quota")
+    w.fail = lambda effect: refused if isinstance(effect, Create) else None
+    w.until("08:01:30")
+    [request] = [request for _, request in w.failures]
+    w.waiting = []
+
+    [again] = w.controllers[0].gave_up(request, w, w.now)
+    assert isinstance(again, Again)
+    assert again.after_s == 60
+    w.queue.append((w.controllers[0], again.request))
+    w.settle()
+
+    assert len(w.waiting) == 1
 
 
 SCHEDULES = {"* * * * *": 1, "*/7 * * * *": 7, "3-59/20 * * * *": 20}

@@ -12,7 +12,7 @@ from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import CRONJOBS
 from vcray.clock import rfc3339
 from vcray.controllers import raw
-from vcray.controllers.base import Effects, Emit, EventType, ReconcileError, UpdateStatus
+from vcray.controllers.base import Effects, Emit, EventType, ReconcileError, Request, UpdateStatus
 from vcray.controllers.cronjob.jobs import reference_to
 from vcray.controllers.cronjob.times import seconds_at
 
@@ -31,6 +31,8 @@ class Memory:
     """When the next turn is promised; a restart promises again."""
     told: dict[str, str] = field(default_factory=dict)
     """Event -> what it was about, so that a state that lasts is told once; a restart tells again."""
+    failing: Request | None = None
+    """The request whose turn failed and comes back: it tries for all, lest every time that passes adds one more that is tried for ever."""
     deleted: set[str] = field(default_factory=set)
     """uids of jobs that were deleted but are still seen; a restart lists what is there."""
 

@@ -47,6 +47,8 @@ from vcray.controllers.cronjob.times import plan, seconds_at, seconds_of
 SLACK_S: Final = 0.1
 """A turn comes this much after a time of the schedule, so that it is over by then."""
 
+AFTER_A_FAULT_S: Final = 60.0
+
 
 @dataclass(frozen=True, slots=True)
 class CronRequest:
@@ -81,7 +83,7 @@ class CronJobController:
                 yield from self._on_job(each)
 
     def reconcile(self, request: Request, seen: Seen, now: float) -> Effects:
-        """Bring a CronJob up to date. ReconcileError when something failed, never against the retry limit."""
+        """Bring a CronJob up to date. ReconcileError when something failed and nothing comes back yet, never against the limit."""
         assert isinstance(request, CronRequest)
         cron_job = seen.get(CRONJOBS, request.namespace, request.cron_job)
         if cron_job is None or raw.uid(cron_job) != request.uid:
@@ -93,23 +95,36 @@ class CronJobController:
         if memory.moved:
             memory.moved, memory.moved_at = False, now
         jobs = [job for job in seen.owned(JOBS, request.uid) if raw.controlled_by(job, request.uid)]
-        book = Book.opened(cron_job, jobs, memory, now)
+        try:
+            yield from self._turn(Book.opened(cron_job, jobs, memory, now), request, seen)
+        except ReconcileError:
+            if memory.failing not in (None, request):
+                return
+            memory.failing = request
+            raise
+        if memory.failing == request:
+            memory.failing = None
+
+    def gave_up(self, request: Request, seen: Seen, now: float) -> Effects:
+        """Only a fault of ours gets here: what stands in its way may be over in a while, and the clock must not stop."""
+        assert isinstance(request, CronRequest)
+        self._of(request.uid).failing = None
+        yield Again(AFTER_A_FAULT_S, CronRequest(request.namespace, request.cron_job, request.uid))
+
+    def _turn(self, book: Book, request: CronRequest, seen: Seen) -> Effects:
+        memory = book.memory
         yield from _take_in_ends(book)
         if memory.served > (book.last_schedule or 0.0):
             book.last_schedule = memory.served
             yield from book.written()  # before a job that proves it is deleted
-        for job in history_to_delete(cron_job, book.jobs):
+        for job in history_to_delete(book.cron_job, book.jobs):
             yield from _delete(book, job)
         yield from _check_references(book, seen)
-        if not raw.terminating(cron_job) and raw.at(cron_job, "spec", "suspend") is not True:
+        if not raw.terminating(book.cron_job) and raw.at(book.cron_job, "spec", "suspend") is not True:
             yield from _start_what_is_due(book, request)
         yield from book.written()
         if book.failures:
             raise ReconcileError("; ".join(book.failures), counts=False)
-
-    def gave_up(self, request: Request, seen: Seen, now: float) -> Effects:
-        """Nothing: no failure counts against the limit but a fault of ours, and the next change comes back to it."""
-        yield from ()
 
     def _of(self, uid: str) -> Memory:
         return self._memory.setdefault(uid, Memory())
