@@ -106,7 +106,7 @@ OPTIONAL_GROUPS: Final = (
 
 
 OPTIONAL_KINDS: Final = (CRONJOBS,)
-"""Of the kinds that controllers watch, those that older definitions of Volcano's lack: there are none then, and the rest goes on."""
+"""Kinds of other groups that older definitions of Volcano's lack: there are none then, and the rest goes on."""
 
 
 def read_by_scheduler(settings: Settings) -> tuple[Resource, ...]:
@@ -360,8 +360,8 @@ _BUILDERS: Mapping[str, Callable[[Place, str], Awaitable[None]]] = {
 
 def _watch_all(place: Place, client: KubeClient, resources: Sequence[Resource], target: Handle) -> None:
     for resource in resources:
-        _watch(place, watch_objects(client, resource, optional=resource.group in OPTIONAL_GROUPS), target)
-        _watch(place, watch_objects(client, resource, optional=resource in OPTIONAL_KINDS), target)
+        optional = resource.group in OPTIONAL_GROUPS or resource in OPTIONAL_KINDS
+        _watch(place, watch_objects(client, resource, optional=optional), target)
 
 
 def _watch(place: Place, watch: AnyWatch, target: Handle) -> None:

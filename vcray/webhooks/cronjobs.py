@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Final
-from zoneinfo import ZoneInfo
 
+from vcray.api.cron import load_zone, parse_schedule
 from vcray.api.formats import qualified_name, shown
 from vcray.api.jsonview import dig, dig_str
 from vcray.api.meta import JsonObject
 from vcray.webhooks.base import Answer, Request, name_of
-from vcray.webhooks.cron_schedules import is_schedule
 
 NAME_LENGTH: Final = 52
 _PART: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
@@ -40,7 +38,11 @@ def schedule_problem(schedule: str) -> str:
 
 def _is_ever_due(schedule: str) -> bool:
     """A schedule that can be read, without a field of commas alone, which would leave no moment."""
-    return is_schedule(schedule) and all(field.strip(",") for field in schedule.split())
+    try:
+        parse_schedule(schedule)
+    except ValueError:
+        return False
+    return all(field.strip(",") for field in schedule.split())
 
 
 def _zone_problem(cronjob: JsonObject) -> str:
@@ -61,11 +63,10 @@ def _zone_problems(zone: str) -> Iterator[str]:
         yield " invalid timeZone"
 
 
-@lru_cache(maxsize=1024)
 def _is_zone(name: str) -> bool:
     try:
-        ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # unknown; no path below the data base; a folder of it
+        load_zone(name)
+    except ValueError:
         return False
     return True
 
