@@ -181,6 +181,37 @@ async def test_lines_are_whole_however_the_network_cuts_them() -> None:
     assert found == [b'{"a":1}', b'{"b":2}', b'{"c":3}', b'{"d":4}', big]
 
 
+async def test_watches_keep_no_connection_from_requests() -> None:
+    begun = 0
+    over = asyncio.Event()
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        nonlocal begun
+        if request.query.get("watch"):
+            begun += 1
+            await over.wait()
+        return web.json_response({"items": [], "metadata": {}})
+
+    async with serving(handler) as url:
+        transport = HttpTransport(url, StaticToken("good"))
+
+        async def watch() -> None:
+            async with aclosing(transport.stream("/api/v1/pods", {"watch": "true"})) as lines:
+                async for _ in lines:
+                    pass
+
+        watches = [asyncio.create_task(watch()) for _ in range(150)]
+        while begun < len(watches):
+            await asyncio.sleep(0.01)
+        async with asyncio.timeout(10):
+            answer = await transport.request("GET", "/api/v1/pods")
+        over.set()
+        await asyncio.gather(*watches)
+        await transport.close()
+
+    assert answer.status == 200
+
+
 async def test_a_refusal_of_a_watch_is_raised_as_such() -> None:
     async def handler(request: web.Request) -> web.Response:
         body = {"kind": "Status", "message": "no pods for you", "reason": "Forbidden", "code": 403}

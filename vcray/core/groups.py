@@ -23,6 +23,9 @@ from vcray.core.view import View
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULABLE = "Schedulable"
 
+LAST_WORDS = frozenset({("PodGroup", "Warning", UNSCHEDULABLE), ("PodGroup", "Normal", READY)})
+"""Kind, type and reason of the events that close a session; actions tell others of PodGroups."""
+
 _PHASES = tuple(Phase)
 
 _COUNTED = 4 * (STATUSES + 2)
@@ -201,12 +204,6 @@ def _says_more(new: Mapping[str, tuple[str, str]], old: tuple[Condition, ...]) -
         else:
             return True
     return False
-
-
-def is_last_word(event: Event) -> bool:
-    """Is an event one of those that close a session (`_events`)? Actions tell others of PodGroups."""
-    said = (event.type, event.reason)
-    return event.kind == "PodGroup" and said in (("Warning", UNSCHEDULABLE), ("Normal", READY))
 
 
 def _events(view: View, collector: Collector, phase: Int, changed: Bool) -> list[Event]:

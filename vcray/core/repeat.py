@@ -19,7 +19,7 @@ import numpy as np
 
 from vcray.core.arrays import Bool, Int
 from vcray.core.decisions import READY, Amounts, Decisions, Event, GroupUpdate, QueueUpdate
-from vcray.core.groups import is_last_word
+from vcray.core.groups import LAST_WORDS
 from vcray.core.hooks import Close
 from vcray.core.policy import Policy, offers
 from vcray.core.same import same
@@ -175,7 +175,7 @@ def _events(
     kept = [
         event
         for event in before
-        if not is_last_word(event)
+        if (event.kind, event.type, event.reason) not in LAST_WORDS
         or (event.name not in closed and (event.reason != READY or event.name not in as_told))
     ]
     for event in events:

@@ -24,6 +24,8 @@ STREAM_SLACK_S = 30.0
 
 _READ_BUFFER = 2**21
 _CONNECTIONS = 64
+"""For requests. Each watch has a connection of its own beside these: it would keep one from them for as long as it lasts."""
+
 _LARGE = 2**20
 
 
@@ -76,7 +78,7 @@ class HttpTransport:
         self._tls = tls
         self._proxy = proxy or environment_proxy(self._url)
         self._server_hostname = server_hostname
-        self._session: aiohttp.ClientSession | None = None
+        self._sessions: dict[int, aiohttp.ClientSession] = {}  # by the limit of connections, 0 for none
         self._renewing = asyncio.Lock()
 
     @property
@@ -112,7 +114,7 @@ class HttpTransport:
         timeout: aiohttp.ClientTimeout,
     ) -> Response:
         try:
-            async with self._open().request(
+            async with self._open(_CONNECTIONS).request(
                 method,
                 self._url + path,
                 params=dict(query or {}),
@@ -133,7 +135,7 @@ class HttpTransport:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=silence)
         used = await self._authorization()
         try:
-            async with self._open().get(
+            async with self._open(0).get(
                 self._url + path,
                 params=asked,
                 headers=_with({}, used),
@@ -154,22 +156,21 @@ class HttpTransport:
             raise unreachable(self._url, error) from error
 
     async def close(self) -> None:
-        """Close the session with all its connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        """Close all connections."""
+        sessions, self._sessions = self._sessions, {}
+        for session in sessions.values():
+            await session.close()
 
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            connector = aiohttp.TCPConnector(
-                limit=_CONNECTIONS, ssl=self._tls if self._tls is not None else True
-            )
-            self._session = aiohttp.ClientSession(
+    def _open(self, limit: int) -> aiohttp.ClientSession:
+        session = self._sessions.get(limit)
+        if session is None:
+            connector = aiohttp.TCPConnector(limit=limit, ssl=self._tls if self._tls is not None else True)
+            session = self._sessions[limit] = aiohttp.ClientSession(
                 connector=connector,
                 read_bufsize=_READ_BUFFER,
                 headers={"User-Agent": "vcray", "Accept": JSON},
             )
-        return self._session
+        return session
 
     async def _authorization(self) -> str | None:
         return await self._credentials.authorization()
