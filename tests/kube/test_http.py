@@ -15,6 +15,9 @@ from vcray.kube.client import KubeClient
 from vcray.kube.errors import Forbidden, ServerFailure, TooManyRequests
 from vcray.kube.http import HttpTransport, StaticToken, environment_proxy
 
+WATCHES = 150
+"""More than requests may have connections."""
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -183,12 +186,14 @@ async def test_lines_are_whole_however_the_network_cuts_them() -> None:
 
 async def test_watches_keep_no_connection_from_requests() -> None:
     begun = 0
-    over = asyncio.Event()
+    all_begun, over = asyncio.Event(), asyncio.Event()
 
     async def handler(request: web.Request) -> web.StreamResponse:
         nonlocal begun
         if request.query.get("watch"):
             begun += 1
+            if begun == WATCHES:
+                all_begun.set()
             await over.wait()
         return web.json_response({"items": [], "metadata": {}})
 
@@ -200,10 +205,9 @@ async def test_watches_keep_no_connection_from_requests() -> None:
                 async for _ in lines:
                     pass
 
-        watches = [asyncio.create_task(watch()) for _ in range(150)]
-        while begun < len(watches):
-            await asyncio.sleep(0.01)
+        watches = [asyncio.create_task(watch()) for _ in range(WATCHES)]
         async with asyncio.timeout(10):
+            await all_begun.wait()
             answer = await transport.request("GET", "/api/v1/pods")
         over.set()
         await asyncio.gather(*watches)
