@@ -181,7 +181,7 @@ GATES: Mapping[str, tuple[bool, str]] = {
     "QueueCommandSync": (True, "no effect: commands on queues are always served"),
     "PriorityClass": (True, "false: as --priority-class=false"),
     "ResourceTopology": (True, "no effect: Numatopologies are read where the cluster serves them"),
-    "CronVolcanoJobSupport": (True, "no effect"),
+    "CronVolcanoJobSupport": (True, "no effect: CronJobs are made vcjobs where the cluster defines them"),
     "CSIStorage": (False, "no effect, as in Volcano"),
     "SchedulingGatesQueueAdmission": (False, "true: the gate of queue admission is taken off admitted pods"),
 }
