@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from vcray.api.meta import JsonValue
+from vcray.api.meta import JsonValue, seconds_of
 
 UNKNOWN = "<unknown>"
-
-
-def seconds_of(value: JsonValue) -> float | None:
-    """A time as seconds since 1970; None for what is no time."""
-    if not isinstance(value, str) or not value:
-        return None
-    try:
-        return datetime.fromisoformat(value).timestamp()
-    except ValueError:
-        return None
 
 
 def since(value: JsonValue, now: float) -> str:

@@ -80,6 +80,16 @@ def parse_time(text: str) -> datetime:
     return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).astimezone(UTC)
 
 
+def seconds_of(value: JsonValue) -> float | None:
+    """A time of the API in seconds since 1970; None for what is no time."""
+    if not isinstance(value, str) or not value:
+        return None
+    try:
+        return parse_time(value).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
 def _format_micro_time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vcray.api.ages import seconds_of
 from vcray.api.jsonview import condition, dig, dig_int, dig_object, dig_objects, dig_str
-from vcray.api.meta import JsonObject
+from vcray.api.meta import JsonObject, seconds_of
 
 _TERMINAL = ("Succeeded", "Failed")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from vcray.api.ages import UNKNOWN, duration, seconds_of, since
+from vcray.api.ages import UNKNOWN, duration, since
 from vcray.api.jsonview import condition, dig, dig_int, dig_object, dig_objects, dig_str
-from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.meta import JsonObject, JsonValue, seconds_of
 from vcray.cluster.kinds.conversion import AUTOSCALERS_V1, AUTOSCALERS_V2, converted
 from vcray.cluster.tables.cells import (
     NONE,

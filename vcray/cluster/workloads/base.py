@@ -6,11 +6,10 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import suppress
-from datetime import datetime
 from typing import ClassVar, Protocol, TypeVar
 
 from vcray.api.jsonview import dig_objects, dig_str
-from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.meta import JsonObject
 from vcray.api.resources import PODS, Resource
 from vcray.clock import rfc3339
 from vcray.cluster.workloads.informers import Informer, controller_of, json_informer
@@ -124,16 +123,6 @@ def controller_key(obj: JsonObject, resource: Resource) -> str | None:
     if owner is None or (owner.get("kind"), owner.get("apiVersion")) != (resource.kind, resource.api_version):
         return None
     return f"{dig_str(obj, 'metadata', 'namespace')}/{dig_str(owner, 'name')}"
-
-
-def seconds_of(value: JsonValue) -> float | None:
-    """A time of the API in seconds since the epoch, None where there is none."""
-    if not isinstance(value, str) or not value:
-        return None
-    try:
-        return datetime.fromisoformat(value).timestamp()
-    except ValueError:
-        return None
 
 
 def owner_reference(resource: Resource, owner: JsonObject) -> JsonObject:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vcray.api.jsonview import dig, dig_int, dig_object, dig_objects, dig_str, dig_strings
-from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.meta import JsonObject, JsonValue, seconds_of
 from vcray.api.resources import DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, REPLICASETS, REPLICATIONCONTROLLERS
 from vcray.cluster.objects.selectors import selector_matches
-from vcray.cluster.workloads.base import Controller, Shared, key_of, seconds_of
+from vcray.cluster.workloads.base import Controller, Shared, key_of
 from vcray.cluster.workloads.deployment.sizes import replicas, scaled
 from vcray.cluster.workloads.informers import controller_of
 from vcray.cluster.workloads.podview import PodView

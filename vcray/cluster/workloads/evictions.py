@@ -8,9 +8,9 @@ from __future__ import annotations
 from contextlib import suppress
 
 from vcray.api.jsonview import dig, dig_objects, dig_str
-from vcray.api.meta import JsonObject
+from vcray.api.meta import JsonObject, seconds_of
 from vcray.api.resources import NODES, PODS
-from vcray.cluster.workloads.base import Controller, Shared, seconds_of, split
+from vcray.cluster.workloads.base import Controller, Shared, split
 from vcray.cluster.workloads.podview import PodView
 from vcray.kube.client import PatchType
 from vcray.kube.errors import Conflict, NotFound

@@ -15,7 +15,7 @@ from datetime import tzinfo
 from typing import ClassVar, Final
 
 from vcray.api.cron import Schedule, has_own_zone, load_zone, parse_schedule
-from vcray.api.meta import JsonObject
+from vcray.api.meta import JsonObject, seconds_of
 from vcray.api.resources import CRONJOBS, JOBS, Resource
 from vcray.controllers import raw
 from vcray.controllers.base import (
@@ -42,7 +42,7 @@ from vcray.controllers.cronjob.jobs import (
     phase_of,
     slot_of,
 )
-from vcray.controllers.cronjob.times import plan, seconds_at, seconds_of
+from vcray.controllers.cronjob.times import plan, seconds_at
 
 SLACK_S: Final = 0.1
 """A turn comes this much after a time of the schedule, so that it is over by then."""

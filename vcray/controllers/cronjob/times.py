@@ -7,7 +7,7 @@ from typing import Final
 
 from vcray.api.cron import Schedule
 from vcray.api.jsonview import dig_str
-from vcray.api.meta import JsonObject, parse_time
+from vcray.api.meta import JsonObject, seconds_of
 
 MANY: Final = 100
 """More missed times than these are told of."""
@@ -37,14 +37,6 @@ def plan(schedule: Schedule, since: float, earliest: float, now: float) -> Plan:
 def seconds_at(item: JsonObject, *path: str) -> float | None:
     """A time of the API as a moment; None where there is none, or none that can be read."""
     return seconds_of(dig_str(item, *path))
-
-
-def seconds_of(text: str) -> float | None:
-    """The same of a text."""
-    try:
-        return parse_time(text).timestamp() if text else None
-    except ValueError:
-        return None
 
 
 def _more_than_many(schedule: Schedule, earliest: float, now: float) -> bool:

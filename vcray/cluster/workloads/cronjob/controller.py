@@ -8,17 +8,10 @@ from datetime import datetime, tzinfo
 
 from vcray.api.cron import Schedule, load_zone, parse_schedule
 from vcray.api.jsonview import dig, dig_int, dig_object, dig_objects, dig_str
-from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.meta import JsonObject, JsonValue, seconds_of
 from vcray.api.resources import KUBERNETES_CRONJOBS, KUBERNETES_JOBS
 from vcray.clock import rfc3339
-from vcray.cluster.workloads.base import (
-    Controller,
-    Shared,
-    controller_key,
-    key_of,
-    owner_reference,
-    seconds_of,
-)
+from vcray.cluster.workloads.base import Controller, Shared, controller_key, key_of, owner_reference
 from vcray.kube.client import Propagation
 from vcray.kube.errors import AlreadyExists, ApiError, NotFound
 from vcray.kube.events import NORMAL, WARNING

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vcray.api.jsonview import dig, dig_int, dig_objects, dig_str
-from vcray.api.meta import JsonObject
+from vcray.api.meta import JsonObject, seconds_of
 from vcray.clock import rfc3339
-from vcray.cluster.workloads.base import seconds_of
 from vcray.cluster.workloads.deployment.sizes import available, bounds, replicas
 
 NO_DEADLINE = 2**31 - 1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 
 from vcray.api.jsonview import dig, dig_objects, dig_str
-from vcray.api.meta import JsonObject
+from vcray.api.meta import JsonObject, seconds_of
 from vcray.api.resources import KUBERNETES_JOBS
-from vcray.cluster.workloads.base import Controller, Shared, key_of, seconds_of, split
+from vcray.cluster.workloads.base import Controller, Shared, key_of, split
 from vcray.kube.client import Propagation
 from vcray.kube.errors import Conflict, NotFound
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from vcray.api.jsonview import dig, dig_int, dig_list, dig_object, dig_objects, dig_str
-from vcray.api.meta import JsonObject
-from vcray.cluster.workloads.base import seconds_of
+from vcray.api.meta import JsonObject, seconds_of
 from vcray.cluster.workloads.job.indexes import failures_of, index_of, parse
 from vcray.cluster.workloads.job.policies import judge_failure, judge_success
 from vcray.cluster.workloads.podview import PodView
