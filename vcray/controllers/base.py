@@ -164,6 +164,11 @@ class Outcome:
     keys: KeyPair | None = None
 
     @property
+    def why(self) -> str:
+        """What went wrong, in the server's words where it has any."""
+        return self.message or self.reason or str(self.status)
+
+    @property
     def not_found(self) -> bool:
         """The object does not exist (any more)."""
         return not self.ok and self.status == 404
@@ -269,5 +274,5 @@ class Controller(Protocol):
 def expect(outcome: Outcome, doing: str) -> JsonObject:
     """The answer of a write that must succeed. Raises ReconcileError with what was being done."""
     if not outcome.ok:
-        raise ReconcileError(f"{doing}: {outcome.message or outcome.reason or outcome.status}")
+        raise ReconcileError(f"{doing}: {outcome.why}")
     return outcome.object if outcome.object is not None else {}

@@ -71,7 +71,7 @@ class JobTemplateController:
             if status != raw.table(template, "status"):
                 outcome = yield UpdateStatus(JOBTEMPLATES, {**template, "status": status})
                 if not outcome.ok and not outcome.not_found:
-                    self._errors[request] = outcome.message or outcome.reason
+                    self._errors[request] = outcome.why
                     raise ReconcileError(self._errors[request])
         self._errors.pop(request, None)
 

@@ -243,7 +243,7 @@ def _children(queue: str, seen: Seen) -> list[JsonObject]:
 
 def _must(outcome: Outcome, doing: str) -> None:
     if not outcome.ok and not outcome.not_found:
-        raise ReconcileError(f"{doing}: {outcome.message or outcome.reason}")
+        raise ReconcileError(f"{doing}: {outcome.why}")
 
 
 def _apply_state(queue: JsonObject, state: QueueState) -> Steps[bool]:

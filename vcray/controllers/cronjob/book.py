@@ -92,8 +92,6 @@ class Book:
             return
         outcome = yield UpdateStatus(CRONJOBS, {**self.cron_job, "status": wanted})
         if not outcome.ok and not outcome.not_found:
-            why = outcome.message or outcome.reason
-            raise ReconcileError(
-                f"write the status of CronJob {raw.name(self.cron_job)}: {why}", counts=False
-            )
+            what = f"write the status of CronJob {raw.name(self.cron_job)}"
+            raise ReconcileError(f"{what}: {outcome.why}", counts=False)
         self.cron_job = outcome.object or self.cron_job

@@ -24,7 +24,6 @@ from vcray.controllers.base import (
     Create,
     Delete,
     Effects,
-    Outcome,
     Read,
     ReconcileError,
     Request,
@@ -194,7 +193,7 @@ def _delete(book: Book, job: JsonObject) -> Steps[bool]:
     if not raw.terminating(job):
         outcome = yield Delete(JOBS, raw.namespace(job), name, uid=uid)
         if not (outcome.ok or outcome.not_found or outcome.conflict):
-            why = _why(outcome)
+            why = outcome.why
             yield from book.tell("Warning", "FailedDelete", f'Error deleting job "{name}": {why}')
             book.failures.append(f"delete Job {name}: {why}")
             return False
@@ -220,8 +219,8 @@ def _check_references(book: Book, seen: Seen) -> Effects:
         if job is None or raw.uid(job) != uid:
             outcome = yield Read(JOBS, namespace, name)
             if not outcome.ok and not outcome.not_found:
-                yield from book.tell("Warning", "FailedGet", f"Get job: {_why(outcome)}")
-                book.failures.append(f"read Job {name}: {_why(outcome)}")
+                yield from book.tell("Warning", "FailedGet", f"Get job: {outcome.why}")
+                book.failures.append(f"read Job {name}: {outcome.why}")
                 continue
             job = outcome.object if outcome.ok else None
         if job is None:
@@ -323,8 +322,8 @@ def _create(book: Book, slot: float, zone: tzinfo) -> Effects:
         why = f"Namespace {namespace} is terminating, skipping job creation"
         yield from book.warn_once("NamespaceTerminating", why, namespace)
     else:
-        yield from book.tell("Warning", "FailedCreate", f"Failed to create job: {_why(outcome)}")
-        book.failures.append(f"create Job {name}: {_why(outcome)}")
+        yield from book.tell("Warning", "FailedCreate", f"Failed to create job: {outcome.why}")
+        book.failures.append(f"create Job {name}: {outcome.why}")
 
 
 def _take_over(book: Book, slot: float, name: str) -> Effects:
@@ -333,8 +332,8 @@ def _take_over(book: Book, slot: float, name: str) -> Effects:
     job = outcome.object
     if not outcome.ok or job is None:
         if not outcome.not_found:
-            yield from book.tell("Warning", "FailedGet", f"Get job: {_why(outcome)}")
-        book.failures.append(f"read Job {name}: {_why(outcome)}")
+            yield from book.tell("Warning", "FailedGet", f"Get job: {outcome.why}")
+        book.failures.append(f"read Job {name}: {outcome.why}")
     elif not raw.controlled_by(job, raw.uid(book.cron_job)):
         owner = raw.text(raw.controller(job), "name") or "none"
         why = f"Job {name} exists but is not owned by this CronJob (current owner: {owner})"
@@ -347,7 +346,3 @@ def _take_over(book: Book, slot: float, name: str) -> Effects:
 
 def _generation(cron_job: JsonObject) -> str:
     return f"{raw.number(cron_job, 'metadata', 'generation')} "
-
-
-def _why(outcome: Outcome) -> str:
-    return outcome.message or outcome.reason or str(outcome.status)

@@ -122,7 +122,7 @@ def _complain(turn: Turn, failures: Sequence[Outcome], doomed: Sequence[JsonObje
 
 def listed(failures: Sequence[Outcome]) -> str:
     """Error messages as Go prints a list of errors."""
-    return "[" + " ".join(failure.message or failure.reason for failure in failures) + "]"
+    return "[" + " ".join(failure.why for failure in failures) + "]"
 
 
 def _write_status(turn: Turn, doomed: int, then: Follow) -> Effects:

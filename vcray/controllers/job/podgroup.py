@@ -59,7 +59,7 @@ def keep_podgroup(job: JobView, seen: Seen) -> Steps[None]:
             return
         outcome = yield Patch(PODGROUPS, job.namespace, raw.name(stored), patch, "json")
     if not outcome.ok:
-        raise ReconcileError(outcome.message or outcome.reason)
+        raise ReconcileError(outcome.why)
 
 
 def podgroup_spec(job: JobView, seen: Seen) -> JsonObject:

@@ -186,7 +186,7 @@ def _make(due: list[str], jobs: FlowJobs, seen: Seen, made: dict[str, JsonObject
             made[job] = outcome.object or {}
             yield Emit(JOBFLOWS, jobs.flow, "Normal", "Created", f"create a job named {job}!")
         elif not outcome.already_exists:
-            problems.append(outcome.message or outcome.reason)
+            problems.append(outcome.why)
     return problems
 
 
@@ -203,7 +203,7 @@ def _write(jobs: FlowJobs, there: Mapping[str, JsonObject], request: FlowRequest
     if outcome.not_found:
         return
     if not outcome.ok:
-        raise ReconcileError(outcome.message or outcome.reason)
+        raise ReconcileError(outcome.why)
     if raw.text(stored, "state", "phase") != phase.value:
         yield from _entered(jobs)
         yield Again(0, request)
@@ -228,7 +228,7 @@ def _delete_all(own: Mapping[str, JsonObject]) -> Effects:
     )
     for part in outcome.parts:
         if not part.ok and not part.not_found and not part.conflict:
-            raise ReconcileError(part.message or part.reason)
+            raise ReconcileError(part.why)
 
 
 def _request_for(flow: JsonObject) -> FlowRequest:
