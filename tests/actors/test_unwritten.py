@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.actors.test_patience import Cluster
+from tests.actors.own_rounds import Cluster, cluster
 from vcray.api.jsonview import dig, dig_objects, dig_str
 from vcray.api.meta import JsonObject
-from vcray.api.resources import EVENTS, NODES, PODGROUPS, PODS, QUEUES, Resource
+from vcray.api.resources import EVENTS, PODGROUPS, PODS, QUEUES, Resource
 from vcray.errors import Problem, Unreachable
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import ServerFailure
-from vcray.sim import shorthand
+
+__all__ = ["cluster"]
 
 AWAY = (
     ServerFailure("etcdserver: leader changed"),
@@ -51,16 +52,6 @@ class Failing:
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
     return Failing(monkeypatch)
-
-
-@pytest.fixture
-async def cluster() -> AsyncIterator[Cluster]:
-    made = Cluster()
-    await made.client.create(NODES, None, shorthand.node("n1", "4c", "n1"))
-    await made.plane.start()
-    await made.pass_time(0.1)
-    yield made
-    await made.plane.stop()
 
 
 async def phases(cluster: Cluster) -> set[str]:
