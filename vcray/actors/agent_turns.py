@@ -115,9 +115,12 @@ class AgentTurns:
         return order
 
     async def _execute(self, order: Execute) -> None:
-        answer = await self._binder.ask(order)
-        if isinstance(answer, Executed):
+        with self._merge.under_way(order.decisions) as uids:
+            answer = await self._binder.ask(order)
+            if not isinstance(answer, Executed):
+                return
             async with self._deciding:
+                self._merge.answered(uids, self._time.now())
                 self._unready.note(order, answer.outcomes, self._time.now())
                 self._reminder.by(self._unready.due)
                 failed = self.path.learn(answer.outcomes, self._time.now())

@@ -263,10 +263,13 @@ class Coordinator:
 
     async def _execute(self, order: Execute) -> None:
         started = perf_counter()
-        answer = await self._binder.ask(order)
-        self._metrics.write_latency.observe((perf_counter() - started) * 1000)
-        if isinstance(answer, Executed):
+        with self._merge.under_way(order.decisions) as uids:
+            answer = await self._binder.ask(order)
+            self._metrics.write_latency.observe((perf_counter() - started) * 1000)
+            if not isinstance(answer, Executed):
+                return
             async with self._deciding:
+                self._merge.answered(uids, self._time.now())
                 self._unready.note(order, answer.outcomes, self._time.now())
                 self._reminder.by(self._unready.due)
                 self._learn(order.decisions, answer.outcomes)

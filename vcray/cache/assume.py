@@ -1,18 +1,19 @@
 """Placements that were decided and not yet seen in the watch: until then the pod counts as Binding on its node.
 
 A watch event that shows the pod with a node, or otherwise moved on, is the final word; a refused binding is forgotten by
-UID; one that is neither confirmed nor refused expires, and the pod waits again.
+UID; one that is neither confirmed nor refused expires, and the pod waits again. Its time begins anew when the binder has
+answered: a request that takes long is not lost.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vcray.core.arrays import Int
 from vcray.core.tables import Notes
 
 ASSUMED_S = 30.0
-"""Seconds after which an unconfirmed placement is given up."""
+"""Seconds after the binder's answer after which an unconfirmed placement is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Assumption:
     key: str
     uid: str
     node: str
+    patience_s: float
     deadline: float
     hidden: Int
     notes: Notes = ()
@@ -62,6 +64,12 @@ class Assumptions:
         """The placement in flight of the pod with that UID."""
         key = self._key_of.get(uid)
         return self._by_key[key] if key is not None else None
+
+    def renew(self, uid: str, now: float) -> None:
+        """Begin the time of a pod's placement anew."""
+        found = self.of_uid(uid)
+        if found is not None:
+            self._by_key[found.key] = replace(found, deadline=now + found.patience_s)
 
     def hidden(self) -> list[Int]:
         """The hidden columns of all placements, to be numbered anew in place."""

@@ -65,6 +65,12 @@ class Departures:
         self.drop(key)
         return key, hidden
 
+    def renew(self, uid: str, deadline: float) -> None:
+        """Give the eviction of a pod another deadline."""
+        key = self._key_of.get(uid)
+        if key is not None:
+            self._by_key[key].deadline = deadline
+
     def overdue(self, now: float) -> list[str]:
         """UIDs of evictions whose time is up, in the order of their keys."""
         return [item.uid for _, item in sorted(self._by_key.items()) if item.deadline <= now]

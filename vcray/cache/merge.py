@@ -9,6 +9,7 @@ shard tells of it, so deltas may be late, repeated or out of order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
+from contextlib import AbstractContextManager
 from typing import Final
 
 import numpy as np
@@ -89,8 +90,17 @@ class Merge:
         self._pods.forget(uids)
         self._settle()
 
+    def under_way(self, decisions: Decisions) -> AbstractContextManager[list[str]]:
+        """While the binder carries these decisions out nothing of them expires; the UIDs of their pods."""
+        return self._pods.under_way.of(decisions)
+
+    def answered(self, uids: Iterable[str], now: float) -> None:
+        """The binder has answered for these pods: from now on the watch must confirm what it did."""
+        self._pods.answered(uids, now)
+
     def expire(self, now: float) -> tuple[str, ...]:
-        """Give up placements and evictions that nothing confirmed in time; UIDs of their pods."""
+        """Give up placements and evictions that nothing confirmed in time, but for those that are under way; UIDs
+        of their pods."""
         overdue = self._pods.expire(now)
         if overdue:
             self._settle()

@@ -15,6 +15,7 @@ from vcray.cache.podcolumns import SHARD, PodColumns
 from vcray.cache.promises import PROMISES
 from vcray.cache.state import State
 from vcray.cache.store import Tombstones
+from vcray.cache.under_way import UnderWay
 from vcray.core.arrays import Int
 from vcray.core.decisions import Commit, Evict, Preparation
 from vcray.core.tables import MISSING, Notes, Status
@@ -29,6 +30,7 @@ class PodIntake:
         self._tombstones = Tombstones()
         self._assumptions = Assumptions()
         self._departures = Departures()
+        self.under_way = UnderWay()
 
     def take(self, delta: Delta) -> None:
         """Take in rows; the newest version wins."""
@@ -153,7 +155,7 @@ class PodIntake:
             self._assumptions.drop(key)
             return
         hidden = values[:, column].copy()
-        self._assumptions.put(Assumption(key, uid, found.node, found.deadline, hidden, found.notes))
+        self._assumptions.put(replace(found, hidden=hidden))
         values[:, column] = self._placed(hidden, found.node, found.notes)
 
     def _placed(self, hidden: Int, node: str, notes: Notes) -> Int:
@@ -186,7 +188,7 @@ class PodIntake:
                 hidden = table.data[:FIELDS, row].copy()
                 patience = self._assumed_s + (bind.before.timeout_s if bind.before else 0)
                 self._assumptions.put(
-                    Assumption(bind.task, bind.uid, bind.node, now + patience, hidden, bind.notes)
+                    Assumption(bind.task, bind.uid, bind.node, patience, now + patience, hidden, bind.notes)
                 )
                 if bind.before is not None:
                     self._promise(bind.uid, bind.before)
@@ -221,10 +223,16 @@ class PodIntake:
                 self._assumptions.drop(found.key)
                 self._cover(found.key, found.hidden)
 
+    def answered(self, uids: Iterable[str], now: float) -> None:
+        """The binder has done what it could: the time in which the watch must confirm it begins."""
+        for uid in uids:
+            self._assumptions.renew(uid, now)
+            self._departures.renew(uid, now + self._assumed_s)
+
     def expire(self, now: float) -> tuple[str, ...]:
-        """Give up placements and evictions whose time is over; UIDs of their pods."""
-        overdue = tuple(item.uid for item in self._assumptions.overdue(now))
-        overdue += tuple(self._departures.overdue(now))
+        """Give up placements and evictions whose time is over and that are not under way; UIDs of their pods."""
+        late = [item.uid for item in self._assumptions.overdue(now)] + self._departures.overdue(now)
+        overdue = tuple(uid for uid in late if uid not in self.under_way.uids)
         self.forget(overdue)
         return overdue
 
