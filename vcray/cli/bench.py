@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -42,6 +43,7 @@ def command() -> None:
       vcray bench agent --nodes 10000
       vcray bench hierarchy --nodes 10000 --pods 10000 --queues 50
       vcray bench cluster --nodes 1000 --pods 10000
+      vcray bench controllers --jobs 1000 --pods 10
     """
 
 
@@ -219,6 +221,49 @@ def cluster(nodes: int, pods: int, watchers: int, jobs: int, gang: int, only_jso
         ]
         print_table(["step", "count", "seconds", "a second", "CPU seconds", "MiB"], rows, sys.stdout)
     click.echo(json.dumps({"nodes": nodes, "pods": pods, "steps": [asdict(step) for step in steps]}))
+
+
+@command.command("controllers")
+@click.option("--jobs", type=click.IntRange(1), default=100, show_default=True, help="vcjobs to run.")
+@click.option("--pods", type=click.IntRange(1), default=10, show_default=True, help="Pods of each vcjob.")
+@click.option("--nodes", type=click.IntRange(1), default=100, show_default=True, help="Simulated nodes.")
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path),
+    help="A cluster with Volcano's definitions and no control plane; without it an embedded one is started.",
+)
+@click.option("--json", "only_json", is_flag=True, help="Print the JSON line only.")
+def controllers(jobs: int, pods: int, nodes: int, kubeconfig: Path | None, only_json: bool) -> int:
+    """Measure the controllers: vcjobs from their submission until all are complete, over HTTPS.
+
+    Processor time of the controllers alone, their writes by verb and resource, and writes that changed nothing. The exit code
+    is 1 when a job does not complete. The last line is one JSON object.
+
+    \b
+    Examples:
+      vcray bench controllers --jobs 1000 --pods 10
+      vcray bench controllers --kubeconfig ~/.kube/config --jobs 200
+    """
+    from vcray.bench.controllers import Sizes, run_controllers
+    from vcray.cli.output import print_table
+    from vcray.errors import InputError, Problem
+
+    try:
+        result = run_controllers(Sizes(jobs, pods, nodes), kubeconfig)
+    except ValueError as error:
+        raise InputError(Problem("VC0502", "bench controllers", str(error))) from error
+    if not only_json:
+        rows = [
+            [figure, f"{value:,}"]
+            for figure, value in asdict(result).items()
+            if isinstance(value, int | float)
+        ]
+        rows += [[f"writes: {call}", f"{count:,}"] for call, count in result.writes.items()]
+        rows += [[f"changed nothing: {call}", f"{count:,}"] for call, count in result.unchanged.items()]
+        rows += [[f"refused: {call}", f"{count:,}"] for call, count in result.refused.items()]
+        print_table(["figure", "value"], rows, sys.stdout)
+    click.echo(json.dumps(asdict(result)))
+    return 0 if result.completed == jobs else 1
 
 
 @command.command("agent")

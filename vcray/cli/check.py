@@ -195,7 +195,7 @@ def _known(config: SchedulerConfig, registry: Registry) -> SchedulerConfig:
 def _read(conf: Path) -> str:
     """The text of a configuration; a manifest of a ConfigMap that holds one stands for it."""
     from vcray.config.document import parse
-    from vcray.config.language import CONF_KEY as KEY
+    from vcray.config.language import CONF_KEY, conf_in
     from vcray.errors import InputError, Problem
 
     try:
@@ -207,10 +207,10 @@ def _read(conf: Path) -> str:
         document, _ = parse(text)
         if isinstance(document, dict) and document.get("kind") == "ConfigMap":
             data = document.get("data")
-            inner = data.get(KEY) if isinstance(data, dict) else None
-            if not isinstance(inner, str):
+            inner = conf_in(data) if isinstance(data, dict) else None
+            if inner is None:
                 raise InputError(
-                    Problem("VC0503", str(conf), f"cannot be read: the ConfigMap has no key {KEY}")
+                    Problem("VC0503", str(conf), f"cannot be read: the ConfigMap has no key {CONF_KEY}")
                 )
             return inner
     return text

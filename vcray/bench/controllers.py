@@ -1,0 +1,265 @@
+"""`vcray bench controllers`: many small vcjobs from their submission to their completion, on an API server over HTTPS.
+
+The controllers, the scheduler and the simulated nodes each have a thread with a loop of their own, so that the processor
+time of the controllers is theirs alone. The server is an embedded one in a process beside us, or any other by its kubeconfig,
+which must have Volcano's definitions and no control plane.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from vcray.actors.deployment import CONTROLLERS, SCHEDULER
+from vcray.api.meta import JsonObject
+from vcray.api.resources import JOBS, NAMESPACES
+from vcray.app import ControlPlane
+from vcray.bench.writes import CountingTransport
+from vcray.cluster.kubelet import Fleet, FleetOptions, NodeShape
+from vcray.config.settings import Settings
+from vcray.errors import Problem, ServerError
+from vcray.kube.auth import load
+from vcray.kube.client import KubeClient
+from vcray.kube.watch import watch_objects
+
+T = TypeVar("T")
+
+SERVER_S: Final = 60.0
+"""How long to wait for the server that we start."""
+_AT_ONCE: Final = 16
+_FINAL: Final = frozenset({"Completed", "Failed", "Aborted", "Terminated"})
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """`jobs` vcjobs of `pods` pods each on `nodes` nodes; a pod runs for `run_s` seconds. A wait ends after `patience_s`."""
+
+    jobs: int
+    pods: int
+    nodes: int
+    run_s: int = 1
+    patience_s: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ControllersResult:
+    """Times in seconds. `cpu_ms_per_job` is processor time of the controllers' thread, `writes` theirs by verb and resource.
+
+    `unchanged` are writes that changed nothing, `refused` those that the server answered with an error.
+    """
+
+    server: str
+    jobs: int
+    pods: int
+    completed: int
+    wall_s: float
+    jobs_per_s: float
+    cpu_s: float
+    cpu_ms_per_job: float
+    writes_per_job: float
+    writes: dict[str, int]
+    unchanged: dict[str, int]
+    refused: dict[str, int]
+
+
+def run_controllers(sizes: Sizes, kubeconfig: Path | None = None) -> ControllersResult:
+    """Measure on the server of a kubeconfig, or on an embedded one. ValueError when a size is below 1; ServerError VC0604
+    when no server comes up."""
+    if min(sizes.jobs, sizes.pods, sizes.nodes) < 1:
+        raise ValueError("jobs, pods and nodes must be at least 1")
+    with _server() if kubeconfig is None else contextlib.nullcontext(kubeconfig) as file:
+        return asyncio.run(_measure(sizes, file, "embedded" if kubeconfig is None else "given"))
+
+
+async def _measure(sizes: Sizes, kubeconfig: Path, server: str) -> ControllersResult:
+    async with AsyncExitStack() as stack:
+        transport = await load(kubeconfig)
+        stack.push_async_callback(transport.close)
+        client = KubeClient(transport, "bench")
+        namespace = f"bench-{secrets.token_hex(4)}"
+        await client.create(NAMESPACES, None, {"metadata": {"name": namespace}})
+        stack.push_async_callback(client.delete, NAMESPACES, None, namespace)
+        nodes = await stack.enter_async_context(_beside("nodes"))
+        await nodes.run(_start_nodes(nodes, sizes, kubeconfig))
+        scheduler = await stack.enter_async_context(_beside("scheduler"))
+        await scheduler.run(_start_plane(scheduler, kubeconfig, SCHEDULER))
+        controllers = await stack.enter_async_context(_beside("controllers"))
+        counting = await controllers.run(_start_plane(controllers, kubeconfig, CONTROLLERS))
+        counting.forget()
+
+        cpu, began = await controllers.run(_thread_time()), time.perf_counter()
+        phases = await _run_jobs(client, namespace, sizes)
+        wall = time.perf_counter() - began
+        cpu = await controllers.run(_thread_time()) - cpu
+        return ControllersResult(
+            server=server,
+            jobs=sizes.jobs,
+            pods=sizes.pods,
+            completed=phases["Completed"],
+            wall_s=round(wall, 2),
+            jobs_per_s=round(sizes.jobs / wall, 1),
+            cpu_s=round(cpu, 2),
+            cpu_ms_per_job=round(cpu / sizes.jobs * 1e3, 2),
+            writes_per_job=round(counting.writes.total() / sizes.jobs, 2),
+            writes=dict(counting.writes.most_common()),
+            unchanged=dict(counting.unchanged),
+            refused=dict(counting.refused),
+        )
+
+
+async def _run_jobs(client: KubeClient, namespace: str, sizes: Sizes) -> Counter[str]:
+    """Submit all jobs, wait until each is in a final phase or patience ends; how many are in which."""
+    phases: dict[str, str] = {}
+
+    async def follow() -> None:
+        async for event in watch_objects(client, JOBS, namespace=namespace):
+            if event.object is not None:
+                phases[event.key] = phase_of(event.object)
+            if len(phases) == sizes.jobs and _FINAL.issuperset(phases.values()):
+                return
+
+    numbers = iter(range(sizes.jobs))
+
+    async def submit() -> None:
+        for number in numbers:
+            await client.create(JOBS, namespace, _job(f"job-{number}", sizes))
+
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(sizes.patience_s):
+            await asyncio.gather(follow(), *(submit() for _ in range(_AT_ONCE)))
+    return Counter(phases.values())
+
+
+def phase_of(job: JsonObject) -> str:
+    """The phase of a vcjob; empty before it has one."""
+    status = job.get("status")
+    state = status.get("state") if isinstance(status, dict) else None
+    return str(state.get("phase", "")) if isinstance(state, dict) else ""
+
+
+def _job(name: str, sizes: Sizes) -> JsonObject:
+    container: JsonObject = {
+        "name": "worker",
+        "image": "example.com/trainer:1",
+        "command": ["sh", "-c", f"sleep {sizes.run_s}"],
+        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
+    }
+    task: JsonObject = {
+        "name": "worker",
+        "replicas": sizes.pods,
+        "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+    }
+    spec: JsonObject = {"schedulerName": "volcano", "minAvailable": sizes.pods, "tasks": [task]}
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+# -- the parts ------------------------------------------------------------------------------------------------
+
+
+class Beside:
+    """A thread with an event loop of its own."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._thread.start()
+        self.stack = AsyncExitStack()
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Let something run there and wait for it here."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    async def stop(self) -> None:
+        """Undo what `stack` holds, then end the thread."""
+        await self.run(self.stack.aclose())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        await asyncio.to_thread(self._thread.join)
+        self._loop.close()
+
+
+@asynccontextmanager
+async def _beside(name: str) -> AsyncIterator[Beside]:
+    beside = Beside(name)
+    try:
+        yield beside
+    finally:
+        await beside.stop()
+
+
+async def _connect(beside: Beside, kubeconfig: Path) -> CountingTransport:
+    transport = CountingTransport(await load(kubeconfig))
+    beside.stack.push_async_callback(transport.close)
+    return transport
+
+
+async def _start_plane(beside: Beside, kubeconfig: Path, component: str) -> CountingTransport:
+    """Start one component of a control plane."""
+    transport = await _connect(beside, kubeconfig)
+    plane = ControlPlane(transport, Settings(metrics_port=-1))
+    beside.stack.push_async_callback(plane.stop)
+    await plane.ensure_queues()
+    await plane.start_component(component)
+    return transport
+
+
+async def _start_nodes(beside: Beside, sizes: Sizes, kubeconfig: Path) -> None:
+    transport = await _connect(beside, kubeconfig)
+    options = FleetOptions(name="bench", prefix="bench", start_s=0.0, lease_period_s=0.0)
+    fleet = Fleet(transport, sizes.nodes, NodeShape("64", "256Gi", 1000, 0), options=options)
+    beside.stack.push_async_callback(fleet.stop)
+    await fleet.start()
+
+
+async def _thread_time() -> float:
+    return time.thread_time()
+
+
+@contextlib.contextmanager
+def _server() -> Iterator[Path]:
+    """An embedded API server in a process of its own; its kubeconfig."""
+    with tempfile.TemporaryDirectory(prefix="vcray-bench-") as folder:
+        file, log = Path(folder) / "kubeconfig", Path(folder) / "log"
+        command = [
+            sys.executable,
+            "-m",
+            "vcray.cli.main",
+            "up",
+            "--cluster-only",
+            "--nodes",
+            "0",
+            "--port",
+            "0",
+        ]
+        command += ["--name", Path(folder).name, "--kubeconfig-out", str(file)]
+        with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as child:
+            try:
+                _await_file(file, child, log)
+                yield file
+            finally:
+                child.terminate()
+
+
+def _await_file(file: Path, child: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + SERVER_S
+    while not file.exists():
+        if child.poll() is not None or time.monotonic() > deadline:
+            said = log.read_text(errors="replace").strip() or "it said nothing"
+            raise ServerError(Problem("VC0604", "bench controllers", f"the API server did not start: {said}"))
+        time.sleep(0.1)
