@@ -17,6 +17,7 @@ from vcray.actors.conf_source import ConfSource, Herald, find_source
 from vcray.actors.messages import Accepted
 from vcray.actors.timekeeping import VirtualTime
 from vcray.config.language import CONF_KEY as KEY
+from vcray.config.language import conf_in
 from vcray.config.scheduler import DEFAULT_CONF
 from vcray.config.settings import Settings
 from vcray.errors import ConfigError
@@ -227,6 +228,22 @@ def path_of(namespace: str, name: str = "") -> str:
 
 def configmap(text: str, key: str = KEY) -> dict[str, object]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "conf"}, "data": {key: text}}
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ({KEY: "a", "volcano-scheduler-ci.conf": "b"}, "a"),
+        ({"volcano-scheduler-ci.conf": "b", "notes": "c"}, "b"),
+        ({"one.conf": "a", "two.conf": "b"}, None),
+        ({"notes": "c"}, None),
+        ({KEY: 1}, None),
+    ],
+)
+def test_the_text_in_a_configmap_is_found_by_its_key_or_as_the_only_conf(
+    data: dict[str, object], text: str | None
+) -> None:
+    assert conf_in(data) == text
 
 
 async def test_a_configmap_is_followed_within_two_seconds(

@@ -21,13 +21,13 @@ async def test_a_placement_does_not_expire_while_its_binding_is_under_way(
 
     async def slowly(client: KubeClient, namespace: str, name: str, *arguments: Any) -> None:
         sent.append(name)
-        await cluster.time.sleep(3 * ASSUMED_S)
+        await cluster.time.sleep(1.5 * ASSUMED_S)
         await bind(client, namespace, name, *arguments)
 
     monkeypatch.setattr(KubeClient, "bind", slowly)
     await cluster.submit("slow", "2 x 1c")
-    await cluster.pass_time(2 * ASSUMED_S)
+    await cluster.pass_time(1.2 * ASSUMED_S)
     await cluster.submit("next", "2 x 1c")  # a round while the first two are under way
-    await cluster.pass_time(4 * ASSUMED_S)
+    await cluster.pass_time(1.7 * ASSUMED_S)
 
     assert sorted(sent) == ["next-t-0", "next-t-1", "slow-t-0", "slow-t-1"]

@@ -15,7 +15,7 @@ from vcray.actors.runtime import Time
 from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import CONFIGMAPS
-from vcray.config.language import CONF_KEY as KEY
+from vcray.config.language import CONF_KEY, conf_in
 from vcray.config.userfiles import digest
 from vcray.errors import ConfigError, Problem
 from vcray.kube.client import KubeClient
@@ -50,13 +50,13 @@ async def read_map(client: KubeClient, namespace: str, name: str) -> str:
 
 def text_of(configmap: JsonObject) -> str:
     """The text in a ConfigMap. ConfigError VC0503 when it lacks the key."""
-    text = dig_object(configmap, "data").get(KEY)
-    if isinstance(text, str):
+    text = conf_in(dig_object(configmap, "data"))
+    if text is not None:
         return text
     where = (
         f"configmap {dig_str(configmap, 'metadata', 'namespace')}/{dig_str(configmap, 'metadata', 'name')}"
     )
-    raise ConfigError(Problem("VC0503", where, f"cannot be read: it has no key {KEY}"))
+    raise ConfigError(Problem("VC0503", where, f"cannot be read: it has no key {CONF_KEY}"))
 
 
 class Follower:

@@ -6,7 +6,7 @@ one is never told that it is a slip of the pen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from vcray.errors import did_you_mean
 
@@ -78,7 +78,15 @@ VOLCANO_PLUGINS = (
 )
 
 CONF_KEY = "volcano-scheduler.conf"
-"""The key of the text in a ConfigMap."""
+"""The key of the text in a ConfigMap; a map without it may have one other that ends in `.conf`."""
+
+
+def conf_in(data: Mapping[str, object]) -> str | None:
+    """The text among the data of a ConfigMap: its key `CONF_KEY`, else its only key that ends in `.conf`."""
+    keys = [CONF_KEY] if CONF_KEY in data else [key for key in data if key.endswith(".conf")]
+    text = data[keys[0]] if len(keys) == 1 else None
+    return text if isinstance(text, str) else None
+
 
 METRICS_TYPES = ("prometheus", "prometheus_adaptor", "elasticsearch")
 """Values of `metrics.type`."""

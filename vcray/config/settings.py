@@ -37,7 +37,8 @@ class Settings(BaseModel):
         None, description="volcano-scheduler.conf, read again when it changes; without it Volcano's default"
     )
     scheduler_conf_configmap: Annotated[str, StringConstraints(pattern=r"^[^/\s]+/[^/\s]+$")] | None = Field(
-        None, description="NAMESPACE/NAME of a ConfigMap with key volcano-scheduler.conf, in place of a file"
+        None,
+        description="NAMESPACE/NAME of a ConfigMap with key volcano-scheduler.conf, or one other that ends in .conf, in place of a file",
     )
     disable_default_scheduler_config: bool = Field(
         False, description="refuse to start without a configuration instead of taking Volcano's default"
