@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from vcray.api.jsonview import dig, dig_int, dig_list, dig_object, dig_objects, dig_str, dig_strings
 from vcray.api.meta import (
-    GVK,
     JsonObject,
     LabelSelector,
     ObjectMeta,
@@ -20,6 +19,7 @@ from vcray.api.meta import (
 )
 from vcray.api.resources import (
     ALL_RESOURCES,
+    GVK,
     JOBS,
     KUBERNETES_JOBS,
     NODES,

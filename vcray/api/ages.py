@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vcray.api.meta import JsonValue, seconds_of
+from vcray.api.jsontypes import JsonValue
+from vcray.api.times import seconds_of
 
 UNKNOWN = "<unknown>"
 

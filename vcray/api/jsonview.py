@@ -6,7 +6,7 @@ another type, as a read of a Go struct would.
 
 from __future__ import annotations
 
-from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.jsontypes import JsonObject, JsonValue
 
 
 def dig(value: JsonValue, *path: str | int) -> JsonValue:

@@ -1,4 +1,4 @@
-"""What every Kubernetes object shares: JSON aliases, identifiers, metadata, conditions, label selectors.
+"""What every Kubernetes object shares: JSON aliases, metadata, conditions, label selectors.
 
 The models here are *read-views*: they take the fields that vcray reads, accept anything else without a word, and treat
 JSON `null` as absent, as the API server does. Nothing is lost by this, because a writer never sends a model back over a
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, ClassVar, NamedTuple, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
 
 from pydantic import (
     BaseModel,
@@ -23,12 +23,12 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from vcray.api.times import format_time, parse_time, seconds_of
+
 JsonObject: TypeAlias = dict[str, JsonValue]
-"""A JSON object as decoded: the raw form of any Kubernetes object."""
+"""A JSON object as decoded: the raw form of any Kubernetes object. The models of pydantic check what is in it."""
 
 __all__ = [
-    "GVK",
-    "GVR",
     "ApiModel",
     "AtomicList",
     "Condition",
@@ -44,50 +44,9 @@ __all__ = [
     "Timestamp",
     "format_time",
     "parse_time",
+    "seconds_of",
     "to_json",
 ]
-
-
-class GVK(NamedTuple):
-    """Group, version and kind: what an object calls itself."""
-
-    group: str
-    version: str
-    kind: str
-
-    @property
-    def api_version(self) -> str:
-        """`group/version`, or the bare version for the core group."""
-        return f"{self.group}/{self.version}" if self.group else self.version
-
-
-class GVR(NamedTuple):
-    """Group, version and plural resource: where an object is served."""
-
-    group: str
-    version: str
-    resource: str
-
-
-def format_time(moment: datetime) -> str:
-    """RFC 3339 in UTC with whole seconds, as Kubernetes writes `metav1.Time`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def parse_time(text: str) -> datetime:
-    """Read an RFC 3339 time into an aware datetime in UTC; ValueError if it is none."""
-    moment = datetime.fromisoformat(text)
-    return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).astimezone(UTC)
-
-
-def seconds_of(value: JsonValue) -> float | None:
-    """A time of the API in seconds since 1970; None for what is no time."""
-    if not isinstance(value, str) or not value:
-        return None
-    try:
-        return parse_time(value).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 def _format_micro_time(moment: datetime) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vcray.api.jsontypes import JsonObject
 from vcray.api.jsonview import condition, dig, dig_int, dig_object, dig_objects, dig_str
-from vcray.api.meta import JsonObject, seconds_of
+from vcray.api.times import seconds_of
 
 _TERMINAL = ("Succeeded", "Failed")
 

@@ -8,8 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from vcray.api.meta import GVK, GVR
+
+class GVK(NamedTuple):
+    """Group, version and kind: what an object calls itself."""
+
+    group: str
+    version: str
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        """`group/version`, or the bare version for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+class GVR(NamedTuple):
+    """Group, version and plural resource: where an object is served."""
+
+    group: str
+    version: str
+    resource: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.jsontypes import JsonObject, JsonValue
 from vcray.api.wire_meta import (
     Condition,
     Metadata,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from vcray.api.ages import since
+from vcray.api.jsontypes import JsonObject, JsonValue
 from vcray.api.jsonview import dig, dig_object, dig_str
-from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import JOBFLOWS, JOBTEMPLATES, Resource
 from vcray.cli.cobra import CommandError, Invocation
 from vcray.cli.connection import Connect

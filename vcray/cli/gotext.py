@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from vcray.api.ages import since
-from vcray.api.meta import parse_time
+from vcray.api.times import parse_time
 
 ZERO_TIME = "0001-01-01 00:00:00 +0000 UTC"
 

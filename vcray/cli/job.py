@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
+from vcray.api.jsontypes import JsonObject, JsonValue
 from vcray.api.jsonview import dig_int, dig_object, dig_objects, dig_str
-from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.names import JOB_TYPE, JOB_VOLCANO
 from vcray.api.quantity import QuantityError, canonical
 from vcray.api.resources import COMMANDS, EVENTS, JOBS

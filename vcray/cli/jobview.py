@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from vcray.api.jsontypes import JsonObject, JsonValue
 from vcray.api.jsonview import dig, dig_int, dig_list, dig_object, dig_objects, dig_str, dig_strings
-from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.quantity import canonical
 from vcray.cli.gotext import ZERO_TIME, age, go_time
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from vcray.api.meta import JsonObject
+from vcray.api.jsontypes import JsonObject
 from vcray.errors import InputError, Problem
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TextIO
 
-from vcray.api.meta import JsonValue
+from vcray.api.jsontypes import JsonValue
 
 GAP = 3
 NOTHING = "No resources found"

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from vcray.api.ages import since
+from vcray.api.jsontypes import JsonObject
 from vcray.api.jsonview import dig, dig_str
-from vcray.api.meta import JsonObject
 from vcray.api.names import DEFAULT_QUEUE, JOB_NAME, POD_QUEUE_NAME, QUEUE_NAME
 from vcray.api.podstate import pod_state
 from vcray.api.resources import JOBS, PODS

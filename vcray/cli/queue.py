@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
+from vcray.api.jsontypes import JsonObject
 from vcray.api.jsonview import dig_int, dig_str
-from vcray.api.meta import JsonObject
 from vcray.api.resources import COMMANDS, PODGROUPS, QUEUES
 from vcray.cli.cobra import CommandError, Invocation
 from vcray.cli.connection import Connect

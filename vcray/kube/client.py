@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from vcray.api import wire
-from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.jsontypes import JsonObject, JsonValue
 from vcray.api.resources import PODS, Resource
 from vcray.kube.backoff import Backoff, Jitter, Sleep
 from vcray.kube.errors import Conflict, Gone, error_of

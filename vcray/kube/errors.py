@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from vcray.api.meta import JsonObject
+from vcray.api.jsontypes import JsonObject
 from vcray.errors import Problem, Unauthorized, VcrayError
 from vcray.kube.transport import Response
 

@@ -17,7 +17,7 @@ from typing import Generic, TypedDict, TypeVar, Unpack
 import msgspec
 
 from vcray.api import wire
-from vcray.api.meta import JsonObject
+from vcray.api.jsontypes import JsonObject
 from vcray.api.resources import NODES, PODS, Resource
 from vcray.errors import ServerError
 from vcray.kube.backoff import Backoff, golden_jitter
