@@ -272,7 +272,7 @@ def test_help_of_the_program_lists_commands_without_importing_them(vcray):
     code, out, _ = vcray("--help")
 
     assert code == 0
-    assert "  sim      Run scenario files and tell whether their expectations hold.\n" in out
+    assert "  sim         Run scenario files and tell whether their expectations hold.\n" in out
 
 
 @pytest.mark.parametrize(

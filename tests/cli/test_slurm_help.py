@@ -1,7 +1,6 @@
 """Help texts of vsub, vjobs and the like as Volcano prints them, written out by hand: one block of flags, the long text first."""
 
 import io
-import subprocess
 import sys
 import tomllib
 from importlib import import_module
@@ -177,38 +176,3 @@ def test_the_package_installs_each_program(program, monkeypatch, capsys):
 )
 def test_a_wrong_flag_is_one_line_on_standard_error(program, arguments, sentence):
     assert run(program, *arguments) == (1, "", f"Error: {sentence}\n")
-
-
-HEAVY = {"aiohttp", "asyncio", "click", "msgspec", "numpy", "pydantic", "ray", "rich", "yaml"}
-
-
-def test_help_loads_none_of_the_large_libraries():
-    """What a start costs is what it imports: without these it is some tens of milliseconds."""
-    code = (
-        "import io, sys\nfrom vcray.cli import program, slurm, vcctl\n"
-        "for root in (vcctl.ROOT, *slurm.PROGRAMS.values()):\n"
-        "    program.execute(root, ['--help'], out=io.StringIO())\n"
-        "program.execute(vcctl.ROOT, ['version'], out=io.StringIO())\n"
-        "print(*sys.modules, sep='\\n')"
-    )
-
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True)
-
-    assert done.stderr == ""
-    assert HEAVY & set(done.stdout.split()) == set()
-
-
-def test_what_a_command_does_is_loaded_without_the_cluster_and_the_scheduler():
-    """vcctl asks a server; the parts that are servers stay out, and so a command starts in under half a second."""
-    code = (
-        "import sys\nfrom vcray.cli import slurm, vcctl\n"
-        "import vcray.cli.job, vcray.cli.queue, vcray.cli.pod, vcray.cli.flow, vcray.kube.auth\n"
-        "print(*sys.modules, sep='\\n')"
-    )
-
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True)
-
-    loaded = set(done.stdout.split())
-    assert done.stderr == ""
-    assert {"ray", "numpy", "click", "rich", "kubernetes_asyncio"} & loaded == set()
-    assert not any(name.startswith(("vcray.cluster", "vcray.core", "vcray.actors")) for name in loaded)

@@ -14,16 +14,20 @@ Connect = Callable[[], Awaitable[KubeClient]]
 
 @asynccontextmanager
 async def opened(
-    kubeconfig: str = "", master: str = "", connect: Connect | None = None, program: str = "vcctl"
+    kubeconfig: str = "",
+    master: str = "",
+    connect: Connect | None = None,
+    program: str = "vcctl",
+    context: str | None = None,
 ) -> AsyncIterator[Connect]:
     """A function that opens the client when first called. `connect`: how to, in place of the kubeconfig.
 
-    `program` is the manager of the fields that are written. Raises ServerError VC0403 when the kubeconfig cannot be used."""
+    `program` is the manager of the fields that are written, `context` that of the kubeconfig in place of the current one. Raises ServerError VC0403 when the kubeconfig cannot be used."""
     clients: list[KubeClient] = []
 
     async def open_client() -> KubeClient:
         if not clients:
-            clients.append(await (connect() if connect else _load(kubeconfig, master, program)))
+            clients.append(await (connect() if connect else _load(kubeconfig, master, program, context)))
         return clients[0]
 
     try:
@@ -33,9 +37,9 @@ async def opened(
             await client.close()
 
 
-async def _load(kubeconfig: str, master: str, program: str) -> KubeClient:
+async def _load(kubeconfig: str, master: str, program: str, context: str | None) -> KubeClient:
     from vcray.cli.warnings import WarningTransport
     from vcray.kube.auth import load
 
-    transport = await load(Path(kubeconfig) if kubeconfig else None, server=master or None)
+    transport = await load(Path(kubeconfig) if kubeconfig else None, context, master or None)
     return KubeClient(WarningTransport(transport), program)

@@ -12,17 +12,20 @@ from collections.abc import Sequence
 from importlib import import_module
 
 import click
+from click.shell_completion import CompletionItem
 
 from vcray.memory import collect_rarely
 
 COMMANDS = {
     "bench": "Measure scheduling decisions and the embedded cluster.",
     "check": "Say what is wrong with a volcano-scheduler.conf.",
+    "completion": "Print what a shell needs to complete commands and flags.",
     "crds": "Print or write the CustomResourceDefinitions.",
     "demo": "Run gangs, queues and a Ray cluster on an embedded cluster.",
     "doctor": "Tell what would keep vcray from working here.",
     "down": "Stop what `vcray up` started.",
     "nodes": "Add simulated nodes to a cluster.",
+    "podgroup": "Show which gangs wait, who is in them, and why they wait.",
     "run": "Run the control plane against a cluster.",
     "sim": "Run scenario files and tell whether their expectations hold.",
     "up": "Start a cluster on this machine, with the control plane on it.",
@@ -31,6 +34,11 @@ COMMANDS = {
 """Name -> first line of its help. The module is `vcray.cli.<name>`, the function `command`."""
 
 INTERRUPTED = 130
+COMPLETE_VARIABLE = "_VCRAY_COMPLETE"
+"""The variable through which a shell asks for completions, whatever the program is called as."""
+
+_AS_PLUGIN = {"kubectl-vcray": "kubectl vcray"}
+"""What a user types to call the program, by the name of its file where the two differ."""
 
 
 class _Lazy(click.Group):
@@ -44,6 +52,15 @@ class _Lazy(click.Group):
             return None
         found: click.Command = import_module(f"vcray.cli.{cmd_name}").command
         return found
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands and flags that begin so, again without importing the commands."""
+        found = [
+            CompletionItem(name, help=text)
+            for name, text in sorted(COMMANDS.items())
+            if name.startswith(incomplete)
+        ]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -79,15 +96,19 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The program `vcray`."""
     collect_rarely()
-    sys.exit(execute(sys.argv[1:] if arguments is None else arguments))
+    called = os.path.basename(sys.argv[0])
+    words = sys.argv[1:] if arguments is None else arguments
+    sys.exit(execute(words, _AS_PLUGIN.get(called, "vcray")))
 
 
-def execute(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit code."""
+def execute(arguments: Sequence[str], called: str = "vcray") -> int:
+    """Run one command and return its exit code. `called` stands for the program in usage lines."""
     from vcray.errors import VcrayError
 
     try:
-        code = cli.main(list(arguments), prog_name="vcray", standalone_mode=False)
+        code = cli.main(
+            list(arguments), prog_name=called, complete_var=COMPLETE_VARIABLE, standalone_mode=False
+        )
     except click.ClickException as error:
         error.show()
         return error.exit_code

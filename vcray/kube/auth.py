@@ -114,6 +114,14 @@ async def load(
     )
 
 
+def context_namespace(kubeconfig: Path | None = None, context: str | None = None) -> str:
+    """The namespace that a context names for requests without one; `default` where it names none, as kubectl has it.
+
+    Files are looked for as `load` does. ServerError (VC0403) when they cannot be used."""
+    named = _named(kubeconfig)
+    return choose(named, context).namespace if named else "default"
+
+
 def _named(kubeconfig: Path | None) -> str:
     """The kubeconfig files to read, as KUBECONFIG lists them; empty if there are none."""
     if kubeconfig is not None:

@@ -24,7 +24,7 @@ _BY_LIBRARY = ("exec", "auth-provider")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The cluster and the user of one context. File names in them are relative to their folders."""
+    """The cluster, the user and the namespace of one context. File names in them are relative to their folders."""
 
     where: str
     server: str
@@ -32,6 +32,7 @@ class Choice:
     cluster_folder: Path
     user: Section
     user_folder: Path
+    namespace: str = "default"
 
     @property
     def plain(self) -> bool:
@@ -80,6 +81,7 @@ def choose(files: str, context: str | None = None) -> Choice:
         cluster_folder,
         _section(user.get("user")),
         user_folder,
+        str(chosen.get("namespace") or "default"),
     )
 
 
