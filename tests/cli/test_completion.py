@@ -109,3 +109,26 @@ def test_usage_lines_name_the_program_as_it_was_called(file, called, monkeypatch
 
     assert ended.value.code == 0
     assert capsys.readouterr().out.startswith(f"Usage: {called} podgroup list [OPTIONS]\n")
+
+
+def test_kubectl_itself_completes_its_plugin(kubectl, tmp_path):
+    """Both programs stand on the PATH, as the package installs them."""
+    for name, function in (
+        ("kubectl-vcray", "main.main"),
+        ("kubectl_complete-vcray", "completion.complete_for_kubectl"),
+    ):
+        module, _, called = f"vcray.cli.{function}".rpartition(".")
+        file = tmp_path / name
+        file.write_text(f"#!{sys.executable}\nfrom {module} import {called}\n{called}()\n")
+        file.chmod(0o755)
+    environment = {"PATH": str(tmp_path), "HOME": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
+
+    def asked(*words):
+        done = subprocess.run(
+            [kubectl, "__complete", *words], env=environment, capture_output=True, text=True
+        )
+        return [line.partition("\t")[0] for line in done.stdout.splitlines()]
+
+    assert asked("vcr") == ["vcray", ":4"]
+    assert asked("vcray", "podgroup", "") == ["describe", "get", "list", ":4"]
+    assert asked("vcray", "podgroup", "list", "--phase", "I") == ["Inqueue", ":4"]
