@@ -86,7 +86,7 @@ def test_completing_a_command_loads_none_of_the_large_libraries():
 
 
 def test_a_command_that_asks_a_server_loads_a_client_and_nothing_of_models_or_schedulers():
-    """pydantic alone would add a fifth of a second to each."""
+    """pydantic alone would add more than a tenth of a second to each."""
     commands = [
         ["job", "list", *NOBODY],
         ["job", "view", "-N", "x", *NOBODY],

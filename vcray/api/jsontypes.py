@@ -1,6 +1,6 @@
 """JSON as Python holds it, and nothing else: what a command that asks a server needs of the API's types.
 
-`vcray.api.meta` gives the same names to modules with models; its library takes a fifth of a second to load, which a command
+`vcray.api.meta` gives the same names to modules with models; its library takes more than a tenth of a second to load, which a command
 on a terminal does without.
 """
 
