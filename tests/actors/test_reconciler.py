@@ -58,8 +58,9 @@ class Scripted:
     name: ClassVar[str] = "scripted"
     watches: ClassVar[tuple[Resource, ...]] = (CONFIGMAPS,)
 
-    def __init__(self, work: Work, max_requeue: int = 3) -> None:
+    def __init__(self, work: Work, max_requeue: int = 3, starts_anew: bool = True) -> None:
         self.max_requeue = max_requeue
+        self.starts_anew = starts_anew
         self._work = work
         self.changes: list[Change] = []
         self.given_up: list[Request] = []
@@ -257,8 +258,13 @@ async def test_success_forgets_earlier_failures(bench: Bench) -> None:
     assert controller.given_up == []
 
 
-async def test_after_giving_up_a_new_event_is_tried_and_given_up_at_once(bench: Bench) -> None:
-    """As with client-go's rate limiter, which Volcano does not reset then."""
+@pytest.mark.parametrize(
+    ("starts_anew", "expected"), [(False, [0, 0.005, 5]), (True, [0, 0.005, 5, 5.005])], ids=["kept", "anew"]
+)
+async def test_after_giving_up_a_new_event_has_the_tries_that_its_controller_gives_it(
+    bench: Bench, starts_anew: bool, expected: list[float]
+) -> None:
+    """Volcano resets the rate limiter then for queues and JobFlows, and does not for vcjobs."""
     tries: list[float] = []
 
     def work(ask: Ask, seen: Seen) -> Effects:
@@ -266,15 +272,75 @@ async def test_after_giving_up_a_new_event_is_tried_and_given_up_at_once(bench: 
         yield from ()
         raise ReconcileError("never")
 
-    controller = Scripted(work, max_requeue=1)
+    controller = Scripted(work, max_requeue=1, starts_anew=starts_anew)
     await bench.start(controller)
     await bench.hear("a", version=1)
     await bench.advance(5)
     await bench.hear("a", version=2)
     await bench.advance(5)
 
-    assert tries == pytest.approx([0, 0.005, 5], abs=0.002)
+    assert tries == pytest.approx(expected, abs=0.002)
     assert controller.given_up == [Ask("a"), Ask("a")]
+
+
+async def test_only_errors_that_count_bring_giving_up_nearer(bench: Bench) -> None:
+    tries: list[float] = []
+
+    def work(ask: Ask, seen: Seen) -> Effects:
+        tries.append(bench.at())
+        yield from ()
+        raise ReconcileError("the queue is missing, then a conflict", counts=len(tries) > 12)
+
+    controller = Scripted(work, max_requeue=2)
+    await bench.start(controller)
+    await bench.hear("a")
+    await bench.advance(60)
+
+    assert controller.given_up == [Ask("a")]
+    assert len(tries) == 12 + 3
+    assert [tries[13] - tries[12], tries[14] - tries[13]] == pytest.approx([0.005, 0.01], abs=0.002)
+
+
+async def test_a_request_that_fails_again_before_its_retry_has_one_retry(bench: Bench) -> None:
+    """As in client-go's delaying queue: of the times that an equal request may come back, the earliest stays."""
+    tries: list[float] = []
+
+    def work(ask: Ask, seen: Seen) -> Effects:
+        tries.append(bench.at())
+        yield from ()
+        raise ReconcileError("no", counts=False)
+
+    await bench.start(Scripted(work))
+    await bench.hear("a", version=1)
+    await bench.advance(1)
+    before = len(tries)
+    for version in range(2, 6):
+        await bench.hear("a", version=version)
+        await bench.rest()
+    at_once = len(tries)
+    await bench.advance(30)
+
+    assert at_once - before == 4
+    assert len(tries) - at_once <= 2
+
+
+async def test_success_takes_back_the_retry_that_waits(bench: Bench) -> None:
+    tries: list[float] = []
+
+    def work(ask: Ask, seen: Seen) -> Effects:
+        tries.append(bench.at())
+        yield from ()
+        if len(tries) < 8:
+            raise ReconcileError("no")
+
+    await bench.start(Scripted(work, max_requeue=-1))
+    await bench.hear("a", version=1)
+    await bench.advance(0.4)
+    assert len(tries) == 7
+    await bench.hear("a", version=2)
+    await bench.advance(10)
+
+    assert len(tries) == 8
 
 
 async def test_an_error_that_does_not_count_is_tried_for_ever_and_at_least_each_30_s(bench: Bench) -> None:

@@ -169,7 +169,7 @@ def test_turn_that_was_given_up_comes_again_and_may_fail_again() -> None:
     refused = Outcome(ok=False, status=403, message="exceeded quota")
     w.fail = lambda effect: refused if isinstance(effect, Create) else None
     w.until("08:01:30")
-    [request] = [request for _, request in w.failures]
+    _, _, request = min(w.waiting, key=lambda item: item[0])
     w.waiting = []
 
     [again] = w.controllers[0].gave_up(request, w, w.now)

@@ -241,14 +241,17 @@ class World:
         except ReconcileError as error:
             self.asking = None
             self.errors.append(str(error))
-            self.failures[counter] = self.failures.get(counter, 0) + 1
             if giving_up:
                 return
             if not error.counts:
                 self.waiting.append((self.now + 1.0, controller, request))
-            elif self.failures[counter] <= controller.max_requeue:
+                return
+            self.failures[counter] = self.failures.get(counter, 0) + 1
+            if controller.max_requeue < 0 or self.failures[counter] <= controller.max_requeue:
                 self._enqueue(controller, request)
             else:
+                if controller.starts_anew:
+                    del self.failures[counter]
                 self.gave_up.append(request)
                 self._turn(controller, request, giving_up=True)
 

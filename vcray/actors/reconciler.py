@@ -1,7 +1,8 @@
 """The controller host: mirrors what its controllers watch, queues their requests, drives their generators.
 
 Requests with one key are handled one after the other, different keys side by side. A turn that fails comes back after
-5 ms * 2^n; a controller that gave up says what happens then. Nothing is reconciled before every mirror is full.
+5 ms * 2^n; a controller that gave up says what happens then. A request has one retry at a time: the earliest of those that
+were due, which a success takes back. Nothing is reconciled before every mirror is full.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
 
 from vcray.actors.effects import EffectRunner
 from vcray.actors.keys import MakeKeyPair, make_here
@@ -56,7 +58,7 @@ class ControllerHost:
         self._client = client
         self._unsynced = {resource.full_name for resource in self._watched}
         self._queue = _Queue()
-        self._failures: dict[tuple[str, Request], int] = {}
+        self._tries: dict[tuple[str, Request], _Tries] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
 
@@ -132,33 +134,44 @@ class ControllerHost:
             log.exception("reconcile crashed", controller=name, request=request)
             await self._failed(controller, request, ReconcileError("internal error"))
         else:
-            self._failures.pop((name, request), None)
+            tries = self._tries.pop((name, request), None)
+            if tries is not None:
+                tries.take_back()
             self._metrics.reconciles.labels(controller=name, result="ok").inc()
 
     async def _failed(self, controller: Controller, request: Request, error: ReconcileError) -> None:
         key = (controller.name, request)
-        count = self._failures.get(key, 0)
+        tries = self._tries.setdefault(key, _Tries())
+        count = tries.counted if error.counts else tries.uncounted
         log.info(
             "reconcile failed", controller=controller.name, request=request, why=str(error), tries=count + 1
         )
         if error.counts and 0 <= controller.max_requeue <= count:
+            tries.take_back()
+            if controller.starts_anew:
+                del self._tries[key]
             self._metrics.reconciles.labels(controller=controller.name, result="gave_up").inc()
             try:
                 await self._drive(controller, controller.gave_up(request, self._mirrors, self._time.now()))
             except ReconcileError as last:
                 log.warning("gave up", controller=controller.name, request=request, why=str(last))
             return
-        self._failures[key] = count + 1
+        tries.count(error.counts)
         self._metrics.reconciles.labels(controller=controller.name, result="retried").inc()
         longest = LONGEST_DELAY_S if error.counts else LONGEST_UNCOUNTED_S
-        self._later(controller, min(longest, FIRST_DELAY_S * 2 ** min(count, 30)), request)
+        after_s = min(longest, FIRST_DELAY_S * 2 ** min(count, 30))
+        due = self._time.now() + after_s
+        if tries.waits_no_longer_than(due):
+            return
+        tries.take_back()
+        tries.retry, tries.due = self._later(controller, after_s, request), due
 
     async def _drive(self, controller: Controller, effects: Effects) -> None:
         runner = EffectRunner(
             self._client,
             self._events,
             self._learned,
-            lambda after_s, request: self._later(controller, after_s, request),
+            lambda after_s, request: self._again(controller, after_s, request),
             make_keys=self._make_keys,
         )
         outcome: Outcome | None = None
@@ -171,23 +184,48 @@ class ControllerHost:
             except StopIteration:
                 return
 
-    def _later(self, controller: Controller, after_s: float, request: Request) -> None:
-        if after_s <= 0:
+    def _again(self, controller: Controller, after_s: float, request: Request) -> None:
+        if after_s > 0:
+            self._later(controller, after_s, request)
+        else:
             self._queue.add(controller, request)
             self._wake.set()
-            return
 
+    def _later(self, controller: Controller, after_s: float, request: Request) -> asyncio.Task[None]:
         async def wait() -> None:
             await self._time.sleep(after_s)
             self._queue.add(controller, request)
             self._wake.set()
 
-        self._spawn(wait(), f"{controller.name} timer")
+        return self._spawn(wait(), f"{controller.name} timer")
 
-    def _spawn(self, work: object, name: str) -> None:
-        task: asyncio.Task[None] = asyncio.create_task(work, name=name)  # type: ignore[arg-type]
+    def _spawn(self, work: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:
+        task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
+
+
+@dataclass(slots=True)
+class _Tries:
+    """How often a request failed, and its retry: the timer and when it is due."""
+
+    counted: int = 0
+    uncounted: int = 0
+    retry: asyncio.Task[None] | None = None
+    due: float = 0.0
+
+    def count(self, counts: bool) -> None:
+        self.counted += counts
+        self.uncounted += not counts
+
+    def waits_no_longer_than(self, due: float) -> bool:
+        return self.retry is not None and not self.retry.done() and self.due <= due
+
+    def take_back(self) -> None:
+        if self.retry is not None:
+            self.retry.cancel()
+            self.retry = None
 
 
 class _Queue:

@@ -11,8 +11,9 @@ A host owes four things:
    Update, UpdateStatus or Patch goes into the mirror at once, through the door of the watch events: it yields requests,
    and the watch event with the same or an older resourceVersion that follows yields none. A Delete's answer may only
    replace an object that the mirror still holds under the same uid. All mirrors are full before the first `reconcile`.
-2. **Failures come back.** `ReconcileError` means: the same request again, after 5 ms * 2^n (at most 1000 s).
-   After `max_requeue` failures in a row of an error with `counts`, `gave_up` runs instead and the request is dropped.
+2. **Failures come back.** `ReconcileError` means: the same request again, after 5 ms * 2^n (at most 1000 s), once however often
+   it is asked for meanwhile. When `max_requeue` retries of errors with `counts` failed, `gave_up` runs and the request is dropped;
+   an equal one that comes later has all its tries again where the controller `starts_anew`, else none until it succeeds.
    An error without `counts` (something outside must change first) is retried for ever, at least once in 30 s.
 3. **`Again` is a promise, not a write.** Its request comes after `after_s` seconds, once, unless the process ends.
 4. **`MakeKeys` is answered with keys that nobody else has.** A controller asks only when it is going to store them.
@@ -252,11 +253,12 @@ class Seen(Protocol):
 
 
 class Controller(Protocol):
-    """One controller. `name` is what `--controllers` calls it."""
+    """One controller. `name` is what `--controllers` calls it; of fewer than 0 in `max_requeue` it never gives up."""
 
     name: ClassVar[str]
     watches: ClassVar[tuple[Resource, ...]]
     max_requeue: int
+    starts_anew: bool
 
     def requests(self, change: Change, seen: Seen) -> Iterable[Request]:
         """What a change asks for; `seen` holds the state after the change. Pure, cheap, called for every event."""

@@ -37,6 +37,7 @@ class GarbageController:
 
     name: ClassVar[str] = "gc-controller"
     watches: ClassVar[tuple[Resource, ...]] = (JOBS,)
+    starts_anew: bool = True
 
     def __init__(self, max_requeue: int = 15) -> None:
         self.max_requeue = max_requeue

@@ -44,6 +44,7 @@ class JobTemplateController:
 
     name: ClassVar[str] = "jobtemplate-controller"
     watches: ClassVar[tuple[Resource, ...]] = (JOBTEMPLATES, JOBS)
+    starts_anew: bool = True
 
     def __init__(self, max_requeue: int = 15) -> None:
         self.max_requeue = max_requeue

@@ -98,6 +98,7 @@ class PodGroupController:
 
     name: ClassVar[str] = "pg-controller"
     watches: ClassVar[tuple[Resource, ...]] = (PODS, REPLICASETS, STATEFULSETS, PODGROUPS)
+    starts_anew: bool = True
 
     def __init__(
         self,

@@ -111,6 +111,7 @@ class QueueController:
 
     name: ClassVar[str] = "queue-controller"
     watches: ClassVar[tuple[Resource, ...]] = (QUEUES, PODGROUPS, COMMANDS)
+    starts_anew: bool = True
 
     def __init__(self, max_requeue: int = 15) -> None:
         self.max_requeue = max_requeue

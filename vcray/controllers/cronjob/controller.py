@@ -68,6 +68,7 @@ class CronJobController:
 
     name: ClassVar[str] = "cronjob-controller"
     watches: ClassVar[tuple[Resource, ...]] = (CRONJOBS, JOBS)
+    starts_anew: bool = True
 
     def __init__(self, max_requeue: int = 15) -> None:
         self.max_requeue = max_requeue

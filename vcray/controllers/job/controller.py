@@ -44,6 +44,7 @@ class JobController:
 
     name: ClassVar[str] = "job-controller"
     watches: ClassVar[tuple[Resource, ...]] = (JOBS, PODS, PODGROUPS, QUEUES, COMMANDS, PRIORITYCLASSES)
+    starts_anew: bool = False
 
     def __init__(self, max_requeue: int = 15) -> None:
         self.max_requeue = max_requeue

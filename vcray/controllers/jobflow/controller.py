@@ -61,6 +61,7 @@ class JobFlowController:
 
     name: ClassVar[str] = "jobflow-controller"
     watches: ClassVar[tuple[Resource, ...]] = (JOBFLOWS, JOBTEMPLATES, JOBS)
+    starts_anew: bool = True
 
     def __init__(self, max_requeue: int = 15) -> None:
         self.max_requeue = max_requeue
