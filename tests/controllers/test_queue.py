@@ -211,18 +211,6 @@ def test_unknown_stays_until_it_is_opened_or_closed() -> None:
     assert state(w) == "Open"
 
 
-def test_groups_are_counted_by_phase_and_queue() -> None:
-    w = world()
-    controller = w.controllers[0]
-    assert isinstance(controller, QueueController)
-    group(w, "a", phase="Inqueue")
-    group(w, "b", phase="")
-    group(w, "c", queue="")
-
-    assert controller.podgroups("q", w) == {"Inqueue": 1, "Pending": 1}
-    assert controller.podgroups("default", w) == {"Running": 1}
-
-
 @pytest.mark.parametrize("name", ["root", "default"])
 def test_initial_queues_have_weight_one(name: str) -> None:
     found = next(q for q in initial_queues() if raw.name(q) == name)

@@ -33,8 +33,8 @@ _PATCHES = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": Patch
 
 
 class EffectRunner:
-    """Turns effects into requests. `learned(resource, object, only_if_held)` is told of each write's answer,
-    `again(after_s, request)` of each promise; `make_keys` has the dice."""
+    """Turns effects into requests. `learned(resource, object, only_if_held)` is told of each write's answer, `made(resource,
+    object)` of each Create's before, `again(after_s, request)` of each promise; `make_keys` has the dice."""
 
     def __init__(
         self,
@@ -44,7 +44,9 @@ class EffectRunner:
         again: Callable[[float, Request], None],
         parallel: int = 50,
         make_keys: MakeKeyPair = make_here,
+        made: Callable[[Resource, JsonObject], None] = lambda resource, obj: None,
     ) -> None:
+        self._made = made
         self._client = client
         self._events = events
         self._learned = learned
@@ -79,6 +81,7 @@ class EffectRunner:
                 return await client.get(resource, namespace or None, name)
             case Create(resource, body):
                 answer = await client.create(resource, dig_str(body, "metadata", "namespace") or None, body)
+                self._made(resource, answer)
             case Update(resource, body):
                 answer = await client.update(resource, body)
             case UpdateStatus(resource, body):

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 
+from vcray.actors.controllerseries import ControllerSeries
 from vcray.actors.effects import EffectRunner
 from vcray.actors.keys import MakeKeyPair, make_here
 from vcray.actors.messages import Message, ObjectChanges, Synced
@@ -52,6 +53,7 @@ class ControllerHost:
         self._mirrors = ObjectMirrors(self._watched)
         self._time = time
         self._metrics = metrics
+        self._series = ControllerSeries(metrics)
         self._workers = workers
         self._make_keys = make_keys
         self._events = events
@@ -100,6 +102,7 @@ class ControllerHost:
     def _note(self, change: Change | None) -> None:
         if change is None:
             return
+        self._series.follow(change)
         for controller in self._controllers:
             if change.resource in controller.watches:
                 for request in controller.requests(change, self._mirrors):
@@ -173,6 +176,7 @@ class ControllerHost:
             self._learned,
             lambda after_s, request: self._again(controller, after_s, request),
             make_keys=self._make_keys,
+            made=lambda resource, obj: self._series.made(resource, obj, self._mirrors),
         )
         outcome: Outcome | None = None
         with contextlib.closing(effects):

@@ -8,7 +8,6 @@ the parent opens it again. Remembered in memory: which PodGroups are in which qu
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -151,15 +150,6 @@ class QueueController:
             if queue is not None:
                 message = f"{request.action.value} queue failed for {error}"
                 yield Emit(QUEUES, queue, "Warning", request.action.value, message)
-
-    def podgroups(self, queue: str, seen: Seen) -> Mapping[str, int]:
-        """PodGroups of a queue by phase, for the gauges; a group without a phase is Pending."""
-        phases: Counter[str] = Counter()
-        for namespace, name in self._groups.get(queue, ()):
-            group = seen.get(PODGROUPS, namespace, name)
-            if group is not None:
-                phases[raw.text(group, "status", "phase") or "Pending"] += 1
-        return phases
 
     def _on_queue(self, change: Change, seen: Seen) -> Iterable[Request]:
         if change.new is None:

@@ -21,12 +21,19 @@ def geometric(low: float, high: float, count: int) -> tuple[float, ...]:
 
 
 class PlainCounter(Gauge):
-    """A counter whose name does not end in `_total`, and is not made to: Volcano has two of these."""
+    """A counter whose name does not end in `_total`, and is not made to: Volcano has some of these."""
 
     _type = "counter"
 
 
-PLAIN = ("volcano_total_preemption_attempts", "volcano_job_retry_counts")
+PLAIN = (
+    "volcano_total_preemption_attempts",
+    "volcano_job_retry_counts",
+    "volcano_job_completed_phase_count",
+    "volcano_job_failed_phase_count",
+    "volcano_jobflow_succeed_phase_count",
+    "volcano_jobflow_failed_phase_count",
+)
 """Their names."""
 
 
@@ -63,6 +70,7 @@ class VolcanoMetrics:
         self._preemption()
         self._agent()
         self._devices()
+        self._controllers()
 
     def _times(self) -> None:
         self.e2e_latency = self._histogram(
@@ -110,11 +118,8 @@ class VolcanoMetrics:
             "unschedule_task_count", "Pods that a job lacks to its minimum.", "job_id"
         )
         self.unscheduled_jobs = self._gauge("unschedule_job_count", "Jobs below their minimum.")
-        self.job_retries = PlainCounter(
-            "volcano_job_retry_counts",
-            "Rounds that tried a job and left it below its minimum.",
-            ["job_id"],
-            registry=self.registry,
+        self.job_retries = self._counter(
+            "job_retry_counts", "Rounds that tried a job and left it below its minimum.", "job_id"
         )
         self.job_share = self._gauge("job_share", "Dominant share of a job (drf).", "job_ns", "job_id")
         self.namespace_share = self._gauge("namespace_share", "Declared; never set.", "namespace_name")
@@ -133,9 +138,7 @@ class VolcanoMetrics:
         self.victims = self._gauge(
             "pod_preemption_victims", "Victims on the last node that preempt looked at."
         )
-        self.preemption_attempts = PlainCounter(
-            "volcano_total_preemption_attempts", "Nodes that preempt tried.", registry=self.registry
-        )
+        self.preemption_attempts = self._counter("total_preemption_attempts", "Nodes that preempt tried.")
         self.eviction_transactions = Counter(
             "volcano_eviction_transactions",
             "Decisions of an action that evict somebody.",
@@ -179,6 +182,37 @@ class VolcanoMetrics:
             *DEVICE,
             "podName",
         )
+
+    def _controllers(self) -> None:
+        ended, flows = ("job_name", "queue_name"), ("jobflow_namespace",)
+        self.jobs_completed = self._counter(
+            "job_completed_phase_count", "How often a vcjob became Completed.", *ended
+        )
+        self.jobs_failed = self._counter("job_failed_phase_count", "How often a vcjob became Failed.", *ended)
+        self.flows_succeeded = self._counter(
+            "jobflow_succeed_phase_count", "JobFlows of a namespace that became Succeed.", *flows
+        )
+        self.flows_failed = self._counter(
+            "jobflow_failed_phase_count", "JobFlows of a namespace that became Failed.", *flows
+        )
+        self.queue_groups = {
+            phase: self._gauge(
+                f"queue_pod_group_{phase.lower()}_count",
+                f"PodGroups of a queue that are {phase}.",
+                "queue_name",
+            )
+            for phase in ("Inqueue", "Pending", "Running", "Unknown", "Completed")
+        }
+        self.pod_creation_latency = self._histogram(
+            "controller_job_to_pod_creation_latency",
+            "From a vcjob's creation to the creation of each of its pods.",
+            50,
+            60000,
+            30,
+        )
+
+    def _counter(self, name: str, meaning: str, *labels: str) -> PlainCounter:
+        return PlainCounter(f"volcano_{name}", meaning, labels, registry=self.registry)
 
     def _gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
         return Gauge(f"volcano_{name}", meaning, labels, registry=self.registry)
