@@ -8,12 +8,14 @@ import pytest
 
 from tests.controllers.world import a_job
 from vcray.actors.deployment import AGENT_BINDER, CONTROLLERS, components
+from vcray.actors.hosted import controllers_of
 from vcray.actors.local_runtime import LocalRuntime
 from vcray.actors.parts import Facts, Place, build, facts_of, keeps_of, read_by_scheduler
 from vcray.actors.timekeeping import VirtualTime
-from vcray.api.resources import JOBS, NODESHARDS, PODGROUPS, QUEUES
+from vcray.api.resources import CONFIGMAPS, JOBS, NAMESPACES, NODES, NODESHARDS, PODGROUPS, QUEUES
 from vcray.cluster.objects.store import Store
 from vcray.cluster.server.inprocess import InProcessTransport
+from vcray.config.controllers import CONTROLLERS as CONTROLLER_NAMES
 from vcray.config.settings import Settings
 from vcray.controllers.queue import initial_queues
 from vcray.errors import ConfigError
@@ -66,16 +68,17 @@ def test_the_configuration_of_the_fast_path_is_read_or_refused(tmp_path):
         facts_of(Settings(agent_scheduler_conf=tmp_path / "none"), "")
 
 
+async def settled():
+    for _ in range(200):
+        await asyncio.sleep(0)
+
+
 async def test_controllers_work_without_the_definition_of_cron_jobs():
     class Older(InProcessTransport):
         async def request(self, method, path, *more, **further):
             if path.endswith("batch.volcano.sh/v1alpha1/cronjobs"):
                 return Response(404, b'{"code": 404, "reason": "NotFound"}')
             return await super().request(method, path, *more, **further)
-
-    async def settle():
-        for _ in range(200):
-            await asyncio.sleep(0)
 
     time = VirtualTime(1_700_000_000.0)
     transport = Older(Store(time))
@@ -85,9 +88,45 @@ async def test_controllers_work_without_the_definition_of_cron_jobs():
     await client.create(JOBS, "default", a_job(namespace="default"))
 
     await build(Place(Facts(), runtime, transport, Metrics(), runtime.handle), CONTROLLERS)
-    await settle()
-    await time.advance(1.0, settle)
+    await settled()
+    await time.advance(1.0, settled)
     found = await client.list(PODGROUPS, "default")
     await runtime.stop()
 
     assert len(found.items) == 1
+
+
+async def test_the_sharding_controller_runs_when_it_is_named_and_reads_its_config_map_as_it_changes():
+    time = VirtualTime(1_700_000_000.0)
+    transport = InProcessTransport(Store(time))
+    client, runtime = KubeClient(transport), LocalRuntime(time)
+    await client.create(NAMESPACES, None, {"metadata": {"name": "volcano-system"}})
+    for name in ("n1", "n2"):
+        await client.create(NODES, None, {"metadata": {"name": name}, "status": {"capacity": {"cpu": "4"}}})
+    settings = Settings(controllers=("sharding-controller",))
+
+    async def shards():
+        await settled()
+        await time.advance(1.0, settled)
+        found = (await client.list(NODESHARDS)).items
+        return {each["metadata"]["name"]: each["spec"]["nodesDesired"] for each in found}
+
+    await build(Place(Facts(settings), runtime, transport, Metrics(), runtime.handle), CONTROLLERS)
+    before = await shards()
+    text = "schedulerConfigs: [{name: mine, policies: [{name: node-limit, arguments: {maxNodes: 1}}]}]"
+    conf = {"metadata": {"name": "volcano-sharding-configmap"}, "data": {"sharding.yaml": text}}
+    await client.create(CONFIGMAPS, "volcano-system", conf)
+    after = await shards()
+    await runtime.stop()
+
+    assert before == {"volcano": ["n1", "n2"], "agent-scheduler": []}
+    assert after == {"mine": ["n1"]}
+
+
+def test_all_controllers_but_that_of_shards_run_and_only_vcjobs_keep_their_count_of_tries():
+    everyone = controllers_of(Settings(controllers=()))
+
+    left = {each.name for each in everyone} - {each.name for each in controllers_of(Settings())}
+    assert left == {"sharding-controller"}
+    assert [each.name for each in everyone if not each.starts_anew] == ["job-controller"]
+    assert {each.name for each in everyone} <= set(CONTROLLER_NAMES)

@@ -60,13 +60,13 @@ class ControllerSeries:
                 for counter in counters.values():
                     counter.remove(*labels)
             return
-        counter = counters.get(_entered(change))
-        if counter is not None:
+        entered = counters.get(_entered(change))
+        if entered is not None:
             if labels not in self._jobs:
                 self._jobs.add(labels)
-                for each in counters.values():
-                    each.labels(*labels)
-            counter.labels(*labels).inc()
+                for counter in counters.values():
+                    counter.labels(*labels)
+            entered.labels(*labels).inc()
 
     def _flow(self, change: Change) -> None:
         counters = {"Succeed": self._metrics.flows_succeeded, "Failed": self._metrics.flows_failed}

@@ -306,33 +306,25 @@ async def _router(place: Place, part: str) -> None:
 
 
 async def _controllers(place: Place, part: str) -> None:
+    from vcray.actors.hosted import controllers_of
     from vcray.actors.keys import make_aside, make_here
     from vcray.actors.reconciler import ControllerHost
     from vcray.actors.timekeeping import WallTime
-    from vcray.controllers.cronjob.controller import CronJobController
-    from vcray.controllers.garbage import GarbageController
-    from vcray.controllers.job.controller import JobController
-    from vcray.controllers.jobflow.controller import JobFlowController
-    from vcray.controllers.jobtemplate import JobTemplateController
-    from vcray.controllers.podgroup import PodGroupController
-    from vcray.controllers.queue import QueueController
     from vcray.kube.events import EventRecorder
 
     client = place.client("controllers")
     events = EventRecorder(client, "vc-controller-manager", place.time)
-    controllers = (
-        JobController(),
-        GarbageController(),
-        PodGroupController(place.facts.settings.scheduler_names),
-        QueueController(),
-        JobFlowController(),
-        JobTemplateController(),
-        CronJobController(),
-    )
     make_keys = make_aside if isinstance(place.time, WallTime) else make_here
-    host = ControllerHost(controllers, client, events, place.time, place.metrics, make_keys=make_keys)
+    settings = place.facts.settings
+    host = ControllerHost(
+        controllers_of(settings), client, events, place.time, place.metrics, make_keys=make_keys
+    )
     handle = await place.runtime.spawn(part, lambda: host, MAILBOX)
-    _watch_all(place, client, host.watched, handle)
+    _watch_all(place, client, [each for each in host.watched if each != CONFIGMAPS], handle)
+    if CONFIGMAPS in host.watched:
+        namespace, name = settings.sharding_configmap_namespace, settings.sharding_configmap
+        only = watch_objects(client, CONFIGMAPS, namespace=namespace, field_selector=f"metadata.name={name}")
+        _watch(place, only, handle)
 
 
 async def _admission(place: Place, part: str) -> None:

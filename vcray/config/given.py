@@ -79,6 +79,13 @@ def duration(text: str) -> float:
     return sign * sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
+def truth(text: str) -> bool:
+    """What a Go program takes for true or false. ValueError for anything else."""
+    if text not in _TRUE | _FALSE:
+        raise ValueError("must be true or false")
+    return text in _TRUE
+
+
 def read_gates(pairs: Iterable[str]) -> tuple[dict[str, bool], list[str]]:
     """`Name=true` pairs as a mapping, and a sentence for each that cannot be read."""
     gates: dict[str, bool] = {}
@@ -113,9 +120,7 @@ def _value(known: Flag, texts: Sequence[str]) -> object:
         except ValueError:
             raise ValueError("must be a whole number") from None
     if known.kind == "switch":
-        if text not in _TRUE | _FALSE:
-            raise ValueError("must be true or false")
-        return text in _TRUE
+        return truth(text)
     return text
 
 

@@ -13,8 +13,10 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails
 
+from vcray.config.controllers import wrong_choices
 from vcray.config.flags import GATE_SETTINGS
 from vcray.config.given import of_environment, read_gates
+from vcray.config.sharding import ShardingError, parse_scheduler_configs
 from vcray.errors import ConfigError, Problem
 
 PREFIX = "VCRAY_"
@@ -80,6 +82,25 @@ class Settings(BaseModel):
     )
     scheduling_gates_queue_admission: bool = Field(
         False, description="remove the gate of queue admission once the queue has room for the pod"
+    )
+    controllers: Names = Field(
+        ("*", "-sharding-controller"),
+        description="controllers to run: NAME or -NAME, * for all others; all when there are none",
+    )
+    sharding_configmap: str = Field(
+        "volcano-sharding-configmap",
+        description="ConfigMap with key sharding.yaml for the sharding controller; empty for none",
+    )
+    sharding_configmap_namespace: str = Field("volcano-system", description="namespace of that ConfigMap")
+    scheduler_configs: Names = Field(
+        ("volcano:volcano:0.0:0.6:false:2:100", "agent-scheduler:agent:0.7:1.0:true:2:100"),
+        description="name:type:min:max:warmup:minNodes:maxNodes of each NodeShard until that ConfigMap exists",
+    )
+    shard_sync_period_s: float = Field(
+        60.0, gt=0, description="seconds between two choices of all NodeShards"
+    )
+    enable_node_event_trigger: bool = Field(
+        True, description="choose NodeShards also when a node comes, goes, or is used much more or less"
     )
     multi_scheduler_enable: bool = Field(
         False, description="share pods, PodGroups and nodes with further schedulers by their names"
@@ -200,10 +221,15 @@ def load(
             Problem("VC0502", origin.get(str(each["loc"][0]), str(each["loc"][0])), _sentence(each))
             for each in error.errors()
         ) from error
-    gates, wrong = read_gates(settings.feature_gates)
+    gates, wrong_gates = read_gates(settings.feature_gates)
+    wrong = [("feature_gates", what) for what in wrong_gates]
+    wrong += [("controllers", what) for what in wrong_choices(settings.controllers)]
+    try:
+        parse_scheduler_configs(settings.scheduler_configs)
+    except ShardingError as error:
+        wrong.append(("scheduler_configs", str(error)))
     if wrong:
-        where = origin.get("feature_gates", "")
-        raise ConfigError(Problem("VC0502", where, what) for what in wrong)
+        raise ConfigError(Problem("VC0502", origin.get(name, name), what) for name, what in wrong)
     if settings.scheduler_conf is not None and settings.scheduler_conf_configmap is not None:
         what = f"stands beside {origin['scheduler_conf']}; name a file or a ConfigMap"
         raise ConfigError(Problem("VC0502", origin["scheduler_conf_configmap"], what))
