@@ -20,7 +20,7 @@ from vcray.actors.messages import Message, ObjectChanges, Synced
 from vcray.actors.objects import ObjectMirrors
 from vcray.actors.runtime import Time
 from vcray.api.meta import JsonObject
-from vcray.api.resources import Resource
+from vcray.api.resources import JOBS, Resource
 from vcray.controllers.base import Change, Controller, Effects, Outcome, ReconcileError, Request
 from vcray.kube.client import KubeClient
 from vcray.kube.events import EventRecorder
@@ -113,6 +113,10 @@ class ControllerHost:
         if self._mirrors.mirrors(resource):
             self._note(self._mirrors.put(resource, obj, only_if_held))
 
+    def _made(self, resource: Resource, obj: JsonObject) -> None:
+        if self._mirrors.mirrors(JOBS):
+            self._series.made(resource, obj, self._mirrors)
+
     async def _work(self) -> None:
         while True:
             item = None if self._unsynced else self._queue.take()
@@ -176,7 +180,7 @@ class ControllerHost:
             self._learned,
             lambda after_s, request: self._again(controller, after_s, request),
             make_keys=self._make_keys,
-            made=lambda resource, obj: self._series.made(resource, obj, self._mirrors),
+            made=self._made,
         )
         outcome: Outcome | None = None
         with contextlib.closing(effects):
