@@ -47,7 +47,7 @@ CODES: dict[str, str] = {
     "VC0303": "the scenario names an object that does not exist",
     "VC0304": "an expectation of the scenario does not hold",
     "VC0305": "the server of a scenario is not empty",
-    "VC0401": "the API server, or a source of metrics, cannot be reached",
+    "VC0401": "the API server, or a source of metrics or topology, cannot be reached",
     "VC0402": "the API server refused the credentials",
     "VC0403": "the kubeconfig cannot be used",
     "VC0404": "the API server lacks a resource that vcray needs",

@@ -12,7 +12,19 @@ from vcray.actors.hosted import controllers_of
 from vcray.actors.local_runtime import LocalRuntime
 from vcray.actors.parts import Facts, Place, build, facts_of, keeps_of, read_by_scheduler
 from vcray.actors.timekeeping import VirtualTime
-from vcray.api.resources import CONFIGMAPS, JOBS, NAMESPACES, NODES, NODESHARDS, PODGROUPS, QUEUES
+from vcray.api.jsonview import dig_int, dig_str
+from vcray.api.resources import (
+    COLOCATIONCONFIGURATIONS,
+    CONFIGMAPS,
+    HYPERNODES,
+    JOBS,
+    NAMESPACES,
+    NODES,
+    NODESHARDS,
+    PODGROUPS,
+    PODS,
+    QUEUES,
+)
 from vcray.cluster.objects.store import Store
 from vcray.cluster.server.inprocess import InProcessTransport
 from vcray.config.controllers import CONTROLLERS as CONTROLLER_NAMES
@@ -130,3 +142,37 @@ def test_all_controllers_but_that_of_shards_run_and_only_vcjobs_keep_their_count
     assert left == {"sharding-controller"}
     assert [each.name for each in everyone if not each.starts_anew] == ["job-controller"]
     assert {each.name for each in everyone} <= set(CONTROLLER_NAMES)
+
+
+async def test_controllers_of_hypernodes_and_of_memory_rules_run_and_read_the_named_configmap():
+    async def settle():
+        for _ in range(200):
+            await asyncio.sleep(0)
+
+    time = VirtualTime(1_700_000_000.0)
+    transport = InProcessTransport(Store(time))
+    client, runtime = KubeClient(transport), LocalRuntime(time)
+    for queue in initial_queues():
+        await client.create(QUEUES, None, queue)
+    levels = "[{nodeLabel: rack}, {nodeLabel: kubernetes.io/hostname}]"
+    conf = f"networkTopologyDiscovery: [{{source: label, enabled: true, config: {{networkTopologyTypes: {{a: {levels}}}}}}}]"
+    for name in ("mine", "other"):
+        data = {"volcano-controller.conf": conf if name == "mine" else "["}
+        await client.create(CONFIGMAPS, "default", {"metadata": {"name": name}, "data": data})
+    await client.create(NODES, None, {"metadata": {"name": "n1", "labels": {"rack": "r1"}}})
+    spec = {"selector": {}, "memoryQos": {}}
+    await client.create(COLOCATIONCONFIGURATIONS, "default", {"metadata": {"name": "c"}, "spec": spec})
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "main", "image": "i"}]}}
+    await client.create(PODS, "default", pod)
+
+    facts = Facts(Settings(controller_configmap="default/mine"))
+    await build(Place(facts, runtime, transport, Metrics(), runtime.handle), CONTROLLERS)
+    await settle()
+    await time.advance(1.0, settle)
+    (hypernode,) = (await client.list(HYPERNODES)).items
+    found = await client.get(PODS, "default", "p")
+    await runtime.stop()
+
+    assert dig_str(hypernode, "metadata", "labels", "rack") == "r1"
+    assert dig_int(hypernode, "status", "nodeCount") == 1
+    assert dig_str(found, "metadata", "annotations", "volcano.sh/colocation-config-name") == "c"

@@ -13,6 +13,7 @@ import pytest
 from vcray.actors.messages import ObjectChange, ObjectChanges, Round, Synced
 from vcray.actors.reconciler import ControllerHost
 from vcray.actors.timekeeping import VirtualTime
+from vcray.api.jsonview import dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import CONFIGMAPS, EVENTS, QUEUES, SERVICES, Resource
 from vcray.cluster.objects.store import Store
@@ -519,3 +520,27 @@ async def test_the_host_refuses_messages_that_are_not_its_own(bench: Bench) -> N
         await bench.host.receive(Round())
     assert bench.host.watched == (CONFIGMAPS,)
     assert SERVICES not in bench.host.watched
+
+
+async def test_of_a_resource_with_one_watched_object_no_other_is_mirrored(bench: Bench) -> None:
+    def work(ask: Ask, seen: Seen) -> Effects:
+        if ask.name == "a":
+            yield All(
+                (Create(CONFIGMAPS, config_map("b")), Patch(CONFIGMAPS, "default", "a", {"data": {"x": "y"}}))
+            )
+
+    controller = Scripted(work)
+    await bench.client.create(CONFIGMAPS, "default", config_map("a"))
+    events = EventRecorder(bench.client, "tests", bench.time)
+    bench.host = ControllerHost(
+        [controller], bench.client, events, bench.time, bench.metrics, only={CONFIGMAPS: [("default", "a")]}
+    )
+    await bench.host.start()
+    await bench.host.receive(Synced(CONFIGMAPS.full_name))
+    await bench.hear("a")
+    await bench.rest()
+
+    told = [dig_str(change.object, "metadata", "name") for change in controller.changes]
+    assert set(told) == {"a"}
+    assert any(dig_str(change.new or {}, "data", "x") == "y" for change in controller.changes)
+    assert len((await bench.client.list(CONFIGMAPS, "default")).items) == 2

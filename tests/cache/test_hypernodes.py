@@ -71,6 +71,27 @@ def test_members_are_chosen_by_name_by_pattern_and_by_labels() -> None:
     }
 
 
+def test_patterns_are_read_as_the_webhook_that_admits_them_reads_them() -> None:
+    table = table_of(
+        node("n1"),
+        node("n1\u00e9"),
+        hypernode("h", 1, {"type": "Node", "selector": {"regexMatch": {"pattern": r"^n1\z"}}}),
+    )
+
+    assert members(table) == {"h": ("n1",)}
+
+
+def test_hypernodes_are_members_by_name_alone() -> None:
+    by_pattern: JsonObject = {"type": "HyperNode", "selector": {"regexMatch": {"pattern": "n"}}}
+    by_labels: JsonObject = {"type": "HyperNode", "selector": {"labelMatch": {"matchLabels": {"a": "b"}}}}
+    table = table_of(
+        node("n1", labels={"a": "b"}), hypernode("h", 1), hypernode("up", 2, by_pattern, by_labels)
+    )
+
+    assert members(table) == {"h": (), "up": ()}
+    assert table.parents == (MISSING, MISSING)
+
+
 @pytest.mark.parametrize(
     "selector",
     [

@@ -186,3 +186,18 @@ def test_durations_are_gos(text: str, seconds: float) -> None:
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be a duration"):
         duration(text)
+
+
+def test_the_charts_variables_say_where_the_configuration_of_controllers_is() -> None:
+    chart = {"KUBE_POD_NAMESPACE": "batch", "HELM_RELEASE_NAME": "integration"}
+    own = {"VCRAY_CONTROLLER_CONFIGMAP": "a/b"}
+
+    assert load({}, {}).controller_configmap == "volcano-system/volcano-controller-configmap"
+    assert load({}, chart).controller_configmap == "batch/integration-controller-configmap"
+    assert (
+        load({}, {"HELM_RELEASE_NAME": "r"}).controller_configmap == "volcano-system/r-controller-configmap"
+    )
+    assert load({}, chart | own).controller_configmap == "a/b"
+    assert load({"controller_configmap": "c/d"}, chart | own).controller_configmap == "c/d"
+    with pytest.raises(ConfigError, match="--controller-configmap: must be NAMESPACE/NAME"):
+        load({"controller_configmap": "d"}, {})

@@ -22,6 +22,7 @@ from vcray.controllers.base import (
     Delete,
     Effect,
     Emit,
+    Fetch,
     KeyPair,
     MakeKeys,
     Outcome,
@@ -47,6 +48,7 @@ class World:
     effects: list[Effect] = field(default_factory=list)
     events: list[tuple[str, str]] = field(default_factory=list)
     fail: Callable[[Effect], Outcome | None] = lambda effect: None
+    page: Callable[[Fetch], Outcome] = lambda effect: Outcome(False, status=0, message="no such server")
     queue: list[tuple[Controller, Request]] = field(default_factory=list)
     waiting: list[tuple[float, Controller, Request]] = field(default_factory=list)
     failures: dict[tuple[int, Request], int] = field(default_factory=dict)
@@ -272,6 +274,8 @@ class World:
         if isinstance(effect, MakeKeys):
             serial = len(self.did(MakeKeys))
             return Outcome(keys=KeyPair(f"private {serial}", f"public {serial}\n"))
+        if isinstance(effect, Fetch):
+            return self.page(effect)
         return self.fail(effect) or self._write(effect)
 
     def _write(self, effect: Effect) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Callable
 
 from vcray.actors.keys import MakeKeyPair, make_here
@@ -16,6 +17,7 @@ from vcray.controllers.base import (
     Delete,
     Effect,
     Emit,
+    Fetch,
     MakeKeys,
     Outcome,
     Patch,
@@ -28,6 +30,7 @@ from vcray.errors import VcrayError
 from vcray.kube.client import KubeClient, PatchType, Propagation
 from vcray.kube.errors import ApiError
 from vcray.kube.events import EventRecorder, involved_of
+from vcray.kube.fetching import fetch
 
 _PATCHES = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchType.STRATEGIC}
 
@@ -66,6 +69,8 @@ class EffectRunner:
             return Outcome(keys=await self._make_keys())
         async with self._slots:
             try:
+                if isinstance(effect, Fetch):
+                    return await _fetched(effect)
                 return Outcome(object=await self._request(effect))
             except ApiError as error:
                 return Outcome(False, None, error.code, error.reason, error.message)
@@ -132,3 +137,16 @@ class EffectRunner:
             await self._events.record(about, effect.type, effect.reason, effect.message)
         except VcrayError:
             return  # an event is a courtesy: losing one changes nothing
+
+
+async def _fetched(effect: Fetch) -> Outcome:
+    """The page. Raises Unreachable."""
+    headers: dict[str, str] = {}
+    if effect.user:
+        pair = f"{effect.user}:{effect.password}".encode()
+        headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+    elif effect.token:
+        headers["Authorization"] = f"Bearer {effect.token}"
+    answer = await fetch(effect.url, headers, effect.verify, effect.timeout_s)
+    message = "" if answer.status == 200 else f"{effect.url} answered with status {answer.status}"
+    return Outcome(answer.status == 200, None, answer.status, message=message, body=answer.body)

@@ -6,8 +6,10 @@ from vcray.config.controllers import is_enabled
 from vcray.config.settings import Settings
 from vcray.config.sharding import ShardingConfig, parse_scheduler_configs
 from vcray.controllers.base import Controller
+from vcray.controllers.colocation import ColocationController
 from vcray.controllers.cronjob.controller import CronJobController
 from vcray.controllers.garbage import GarbageController
+from vcray.controllers.hypernode.controller import HyperNodeController
 from vcray.controllers.job.controller import JobController
 from vcray.controllers.jobflow.controller import JobFlowController
 from vcray.controllers.jobtemplate import JobTemplateController
@@ -31,6 +33,28 @@ def controllers_of(settings: Settings) -> tuple[Controller, ...]:
         JobFlowController(),
         JobTemplateController(),
         CronJobController(),
+        HyperNodeController(_of_hypernodes(settings)),
         ShardingController(given, settings.sharding_configmap_namespace, settings.sharding_configmap),
+        ColocationController(),
     )
     return tuple(each for each in made if is_enabled(each.name, settings.controllers))
+
+
+def configmaps_of(settings: Settings) -> tuple[tuple[str, str], ...]:
+    """Namespaces and names of the ConfigMaps that those read which are enabled, each once."""
+    found = {
+        HyperNodeController.name: _of_hypernodes(settings),
+        ShardingController.name: (settings.sharding_configmap_namespace, settings.sharding_configmap),
+    }
+    read = (place for name, place in found.items() if place[1] and is_enabled(name, settings.controllers))
+    return tuple(dict.fromkeys(read))
+
+
+def reads_names_alone(settings: Settings) -> bool:
+    """Is all that is read of nodes their names and labels? Who makes shards reads what they can hold."""
+    return not is_enabled(ShardingController.name, settings.controllers)
+
+
+def _of_hypernodes(settings: Settings) -> tuple[str, str]:
+    namespace, _, name = settings.controller_configmap.partition("/")
+    return namespace, name

@@ -109,12 +109,17 @@ class _Mirror:
                     del self.by_owner[owner]
 
 
+def place_of(obj: JsonObject) -> Key:
+    """Namespace and name."""
+    metadata = dig_object(obj, "metadata")
+    return dig_str(metadata, "namespace"), dig_str(metadata, "name")
+
+
 def _identity(obj: JsonObject) -> tuple[Key, str, int]:
     """(namespace, name), uid and resourceVersion (0 when it is not a number)."""
     metadata = dig_object(obj, "metadata")
     version = dig_str(metadata, "resourceVersion")
-    key = (dig_str(metadata, "namespace"), dig_str(metadata, "name"))
-    return key, dig_str(metadata, "uid"), int(version) if version.isdecimal() else 0
+    return place_of(obj), dig_str(metadata, "uid"), int(version) if version.isdecimal() else 0
 
 
 def _owners(obj: JsonObject) -> list[str]:

@@ -22,11 +22,10 @@ from vcray.actors.deployment import (
     pool,
 )
 from vcray.actors.runtime import Actor, Handle, Runtime, Time
-from vcray.actors.watcher import AnyWatch, Watcher
+from vcray.actors.watches import for_scheduler, one_object, watch, watch_all
 from vcray.api.names import SCHEDULER_NAME
 from vcray.api.resources import (
     CONFIGMAPS,
-    CRONJOBS,
     CSIDRIVERS,
     CSINODES,
     CSISTORAGECAPACITIES,
@@ -53,14 +52,13 @@ from vcray.api.resources import (
     STORAGECLASSES,
     Resource,
 )
-from vcray.config.deviceconfig import device_config_place
 from vcray.config.scheduler import AGENT_CONF, DEFAULT_CONF
 from vcray.config.settings import Settings
 from vcray.core.pools import Scorers
 from vcray.errors import ConfigError, Problem
 from vcray.kube.client import KubeClient
 from vcray.kube.transport import Transport
-from vcray.kube.watch import watch_nodes, watch_objects, watch_pods
+from vcray.kube.watch import watch_heads
 from vcray.metrics import Metrics
 from vcray.registry import Registry, discover
 
@@ -93,20 +91,6 @@ CLUSTER_RESOURCES: tuple[Resource, ...] = (
     RESOURCEQUOTAS,
 )
 """What the scheduler reads besides pods and nodes."""
-
-
-OPTIONAL_GROUPS: Final = (
-    "resource.k8s.io",
-    "topology.volcano.sh",
-    "nodeinfo.volcano.sh",
-    "shard.volcano.sh",
-    "flow.volcano.sh",
-)
-"""API groups that not every cluster serves in the version that we read: nothing of theirs is there then."""
-
-
-OPTIONAL_KINDS: Final = (CRONJOBS,)
-"""Kinds of other groups that older definitions of Volcano's lack: there are none then, and the rest goes on."""
 
 
 def read_by_scheduler(settings: Settings) -> tuple[Resource, ...]:
@@ -302,11 +286,11 @@ async def _router(place: Place, part: str) -> None:
     router = await place.runtime.spawn(part, lambda: RouterActor(Router(pools), shards))
     client = place.client("scheduler")
     for resource in read_by_scheduler(place.facts.settings):
-        _watch(place, _structs(client, resource, place.facts.scheduler_conf), router)
+        watch(place, for_scheduler(client, resource, place.facts.scheduler_conf), router)
 
 
 async def _controllers(place: Place, part: str) -> None:
-    from vcray.actors.hosted import controllers_of
+    from vcray.actors.hosted import configmaps_of, controllers_of, reads_names_alone
     from vcray.actors.keys import make_aside, make_here
     from vcray.actors.reconciler import ControllerHost
     from vcray.actors.timekeeping import WallTime
@@ -314,17 +298,26 @@ async def _controllers(place: Place, part: str) -> None:
 
     client = place.client("controllers")
     events = EventRecorder(client, "vc-controller-manager", place.time)
-    make_keys = make_aside if isinstance(place.time, WallTime) else make_here
     settings = place.facts.settings
+    make_keys = make_aside if isinstance(place.time, WallTime) else make_here
+    configmaps = configmaps_of(settings)
     host = ControllerHost(
-        controllers_of(settings), client, events, place.time, place.metrics, make_keys=make_keys
+        controllers_of(settings),
+        client,
+        events,
+        place.time,
+        place.metrics,
+        make_keys=make_keys,
+        only={CONFIGMAPS: configmaps},
     )
     handle = await place.runtime.spawn(part, lambda: host, MAILBOX)
-    _watch_all(place, client, [each for each in host.watched if each != CONFIGMAPS], handle)
-    if CONFIGMAPS in host.watched:
-        namespace, name = settings.sharding_configmap_namespace, settings.sharding_configmap
-        only = watch_objects(client, CONFIGMAPS, namespace=namespace, field_selector=f"metadata.name={name}")
-        _watch(place, only, handle)
+    for each in configmaps:
+        watch(place, one_object(client, CONFIGMAPS, each), handle)
+    others = [each for each in host.watched if each != CONFIGMAPS]
+    if NODES in others and reads_names_alone(settings):
+        others.remove(NODES)
+        watch(place, watch_heads(client, NODES), handle)
+    watch_all(place, client, others, handle)
 
 
 async def _admission(place: Place, part: str) -> None:
@@ -336,7 +329,7 @@ async def _admission(place: Place, part: str) -> None:
     actor = await place.runtime.spawn(
         part, lambda: AdmissionActor(client, options, place.time, place.metrics)
     )
-    _watch_all(place, client, WATCHED, actor)
+    watch_all(place, client, WATCHED, actor)
 
 
 _BUILDERS: Mapping[str, Callable[[Place, str], Awaitable[None]]] = {
@@ -348,29 +341,3 @@ _BUILDERS: Mapping[str, Callable[[Place, str], Awaitable[None]]] = {
     ROUTER: _router,
     "cache": _shard,
 }
-
-
-def _watch_all(place: Place, client: KubeClient, resources: Sequence[Resource], target: Handle) -> None:
-    for resource in resources:
-        optional = resource.group in OPTIONAL_GROUPS or resource in OPTIONAL_KINDS
-        _watch(place, watch_objects(client, resource, optional=optional), target)
-
-
-def _watch(place: Place, watch: AnyWatch, target: Handle) -> None:
-    place.runtime.background(
-        f"watch {watch.resource.full_name}", Watcher(watch, (target,), place.metrics).run
-    )
-
-
-def _structs(client: KubeClient, resource: Resource, conf: str) -> AnyWatch:
-    """Pods and nodes as structs with the fields that the scheduler reads, all else as JSON.
-
-    Of all ConfigMaps only the device configuration."""
-    if resource == PODS:
-        return watch_pods(client)
-    if resource == CONFIGMAPS:
-        namespace, name = device_config_place(conf)
-        return watch_objects(client, resource, namespace=namespace, field_selector=f"metadata.name={name}")
-    if resource == NODES:
-        return watch_nodes(client)
-    return watch_objects(client, resource, optional=resource.group in OPTIONAL_GROUPS)

@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 
 from vcray.actors.controllerseries import ControllerSeries
 from vcray.actors.effects import EffectRunner
 from vcray.actors.keys import MakeKeyPair, make_here
 from vcray.actors.messages import Message, ObjectChanges, Synced
-from vcray.actors.objects import ObjectMirrors
+from vcray.actors.objects import ObjectMirrors, place_of
 from vcray.actors.runtime import Time
 from vcray.api.meta import JsonObject
 from vcray.api.resources import JOBS, Resource
@@ -35,7 +35,10 @@ LONGEST_UNCOUNTED_S = 30.0
 
 
 class ControllerHost:
-    """One actor for all controllers. `workers` bounds the requests handled at once, `make_keys` answers MakeKeys."""
+    """One actor for all controllers. `workers` bounds the requests handled at once, `make_keys` answers MakeKeys.
+
+    `only`: resources of which these objects alone are watched, by namespace and name, each by a watch of its own; answers of
+    writes to others of them are not mirrored, since nobody would tell of their end."""
 
     def __init__(
         self,
@@ -46,7 +49,9 @@ class ControllerHost:
         metrics: Metrics,
         workers: int = 16,
         make_keys: MakeKeyPair = make_here,
+        only: Mapping[Resource, Collection[tuple[str, str]]] | None = None,
     ) -> None:
+        self._only = dict(only or {})
         self._controllers = tuple(controllers)
         self._watched = tuple({resource: None for each in controllers for resource in each.watches})
         self._by_name = {resource.full_name: resource for resource in self._watched}
@@ -58,7 +63,8 @@ class ControllerHost:
         self._make_keys = make_keys
         self._events = events
         self._client = client
-        self._unsynced = {resource.full_name for resource in self._watched}
+        watches = {each.full_name: len(self._only.get(each, ("",))) for each in self._watched}
+        self._unsynced = {name: number for name, number in watches.items() if number}
         self._queue = _Queue()
         self._tries: dict[tuple[str, Request], _Tries] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -93,7 +99,9 @@ class ControllerHost:
                     )
                     self._note(change)
             case Synced(resource=name):
-                self._unsynced.discard(name)
+                left = self._unsynced.pop(name, 0) - 1
+                if left > 0:
+                    self._unsynced[name] = left
                 self._wake.set()
             case _:
                 raise TypeError(type(message).__name__)
@@ -110,7 +118,9 @@ class ControllerHost:
         self._wake.set()
 
     def _learned(self, resource: Resource, obj: JsonObject, only_if_held: bool) -> None:
-        if self._mirrors.mirrors(resource):
+        if not self._mirrors.mirrors(resource):
+            return
+        if resource not in self._only or place_of(obj) in self._only[resource]:
             self._note(self._mirrors.put(resource, obj, only_if_held))
 
     def _made(self, resource: Resource, obj: JsonObject) -> None:

@@ -68,6 +68,15 @@ def of_environment(environment: Mapping[str, str]) -> dict[str, tuple[str, str]]
     }
 
 
+def of_release(environment: Mapping[str, str]) -> dict[str, str]:
+    """Where the controllers' ConfigMap is, by the variables that Volcano's chart gives its controllers; empty without them."""
+    namespace, release = environment.get("KUBE_POD_NAMESPACE"), environment.get("HELM_RELEASE_NAME")
+    if not namespace and not release:
+        return {}
+    place = f"{namespace or 'volcano-system'}/{release or 'volcano'}-controller-configmap"
+    return {"controller_configmap": place}
+
+
 def duration(text: str) -> float:
     """Seconds of a Go duration such as `1m30s`. ValueError for anything else."""
     sign, rest = (-1.0, text[1:]) if text.startswith("-") else (1.0, text.removeprefix("+"))

@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from vcray.config.controllers import wrong_choices
 from vcray.config.flags import GATE_SETTINGS
-from vcray.config.given import of_environment, read_gates
+from vcray.config.given import of_environment, of_release, read_gates
 from vcray.config.sharding import ShardingError, parse_scheduler_configs
 from vcray.errors import ConfigError, Problem
 
@@ -178,6 +178,10 @@ class Settings(BaseModel):
     release_namespace: str = Field(
         "volcano-system", description="namespace that the webhooks pass over, beside kube-system"
     )
+    controller_configmap: Annotated[str, StringConstraints(pattern=r"^[^/\s]+/[^/\s]+$")] = Field(
+        "volcano-system/volcano-controller-configmap",
+        description="NAMESPACE/NAME of the ConfigMap that says how HyperNodes are discovered",
+    )
     max_queue_depth: int = Field(5, ge=1, description="levels of queues below root that a webhook allows")
     enable_queue_allocated_pods_check: bool = Field(
         False, description="refuse to delete a queue that has pods"
@@ -204,6 +208,7 @@ def load(
     Variables of vc-scheduler count where ours are not set. `spelled`: setting -> the flag, where that has another name."""
     theirs = of_environment(environment)
     values: dict[str, object] = {name: text for name, (_, text) in theirs.items()}
+    values |= of_release(environment)
     origin = {name: variable for name, (variable, _) in theirs.items()}  # setting -> how the user spelled it
     for name, field in Settings.model_fields.items():
         text = environment.get(PREFIX + name.upper())

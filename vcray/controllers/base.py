@@ -25,7 +25,7 @@ objects; each controller says which.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
 from vcray.api.meta import JsonObject, JsonValue
@@ -137,7 +137,24 @@ class MakeKeys:
     """Make a new RSA key pair of 2048 bits; `Outcome.keys` has it. It never fails: dice are the host's to throw."""
 
 
-Effect: TypeAlias = Read | Create | Update | UpdateStatus | Patch | Delete | Emit | Again | MakeKeys | All
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """GET what a server that is not Kubernetes' has at `url`; `Outcome.body` has its answer, and the outcome is ok for status 200.
+
+    `user` with `password` go out as basic authentication, else `token` as a bearer's. `verify` False: any certificate will do.
+    Without an answer in time, or without any, `message` says why."""
+
+    url: str
+    user: str = ""
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+    verify: bool = True
+    timeout_s: float = 30.0
+
+
+Effect: TypeAlias = (
+    Read | Create | Update | UpdateStatus | Patch | Delete | Emit | Again | MakeKeys | Fetch | All
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +180,7 @@ class Outcome:
     message: str = ""
     parts: tuple[Outcome, ...] = ()
     keys: KeyPair | None = None
+    body: bytes = b""
 
     @property
     def why(self) -> str:

@@ -183,6 +183,14 @@ class HttpTransport:
             return await self._credentials.authorization() != used
 
 
+def lenient_tls() -> ssl.SSLContext:
+    """TLS with whoever answers, whatever its certificate."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
 def environment_proxy(url: str) -> str | None:
     """The proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name for a server; none for one on this machine, as in Go.
 
@@ -230,13 +238,13 @@ def unreachable(address: str, error: BaseException) -> Unreachable:
     """One sentence for a failed connection."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
-            what = f"the API server's certificate is not trusted ({_short(error.certificate_error)}); check the certificate authority in the kubeconfig"
+            what = f"the API server's certificate is not trusted ({short_reason(error.certificate_error)}); check the certificate authority in the kubeconfig"
         case aiohttp.ClientConnectorDNSError():
             what = "the name of the API server cannot be resolved; check the server in the kubeconfig"
         case aiohttp.ClientSSLError() | ssl.SSLError():
-            what = f"the API server does not speak TLS as we do ({_short(error)}); check the server's scheme and port in the kubeconfig"
+            what = f"the API server does not speak TLS as we do ({short_reason(error)}); check the server's scheme and port in the kubeconfig"
         case aiohttp.ClientConnectorError():
-            what = f"cannot connect to the API server ({_short(error.os_error)}); check that it runs and that the kubeconfig names the right address"
+            what = f"cannot connect to the API server ({short_reason(error.os_error)}); check that it runs and that the kubeconfig names the right address"
         case TimeoutError():
             what = "the API server did not answer in time"
         case aiohttp.ServerDisconnectedError() | aiohttp.ClientPayloadError() | ConnectionError():
@@ -244,11 +252,12 @@ def unreachable(address: str, error: BaseException) -> Unreachable:
         case aiohttp.InvalidURL():
             what = "the address of the API server is not a URL; check the server in the kubeconfig"
         case _:
-            what = f"the connection to the API server failed ({_short(error)})"
+            what = f"the connection to the API server failed ({short_reason(error)})"
     return Unreachable(Problem("VC0401", address, what))
 
 
-def _short(error: BaseException) -> str:
+def short_reason(error: BaseException) -> str:
+    """What went wrong, in as few words as there are."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return error.verify_message
     if isinstance(error, OSError) and error.errno and error.errno > 0:

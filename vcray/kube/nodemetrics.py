@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +18,7 @@ from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.quantity import QuantityError, thousandths
 from vcray.core.usage import NodeLoad
 from vcray.errors import Problem, Unreachable
-from vcray.kube.http import HttpTransport
+from vcray.kube.http import HttpTransport, lenient_tls
 from vcray.kube.transport import Query, Transport
 
 PERIOD: Final = "10m"
@@ -175,7 +174,7 @@ def source_of(conf: Mapping[str, str], cluster: Transport) -> MetricsSource | No
     address = conf.get("address", "")
     if not address:
         raise SourceError("metrics.address is empty; set it to the URL of the source")
-    tls = _lenient() if conf.get("tls.insecureSkipVerify") == "true" else None
+    tls = lenient_tls() if conf.get("tls.insecureSkipVerify") == "true" else None
     if kind == "prometheus":
         return Prometheus(HttpTransport(address, tls=tls))
     user = conf.get("elasticsearch.username", "")
@@ -186,13 +185,6 @@ def source_of(conf: Mapping[str, str], cluster: Transport) -> MetricsSource | No
         index,
         conf.get("elasticsearch.hostnameFieldName") or "host.hostname",
     )
-
-
-def _lenient() -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
 
 
 def _joined(cpu: Mapping[str, float], memory: Mapping[str, float], at: float) -> tuple[NodeLoad, ...]:

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 import msgspec
 
@@ -302,6 +302,21 @@ def watch_objects(
 ) -> Watch[JsonObject]:
     """A watch of plain JSON objects."""
     return Watch(client, resource, wire.decode_object, **options)
+
+
+def watch_heads(client: KubeClient, resource: Resource, **options: Unpack[WatchOptions]) -> Watch[JsonObject]:
+    """A watch of metadata alone, of objects whose rest nobody reads; what is managed by whom is left out."""
+    return Watch(client, resource, _decode_head, **options)
+
+
+class _Head(msgspec.Struct):
+    metadata: dict[str, Any]
+
+
+def _decode_head(data: msgspec.Raw) -> JsonObject:
+    metadata: JsonObject = msgspec.json.decode(data, type=_Head).metadata
+    metadata.pop("managedFields", None)
+    return {"metadata": metadata}
 
 
 def watch_pods(client: KubeClient, **options: Unpack[WatchOptions]) -> Watch[wire.Pod]:

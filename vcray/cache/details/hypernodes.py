@@ -8,7 +8,6 @@ mended. Volcano judges the last change alone; here the present objects decide, w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
@@ -16,6 +15,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from vcray.api.meta import JsonObject
+from vcray.api.patterns import compiled
 from vcray.api.wire import Selector
 from vcray.cache.details.source import NODES, Kept, Source
 from vcray.cache.labels import Labels, requirements_of
@@ -31,7 +31,9 @@ KIND: Final = "HyperNode"
 
 
 class MemberRow(msgspec.Struct, frozen=True, array_like=True):
-    """One selector: of nodes or of HyperNodes, by name, by pattern, or by labels (None: not by labels)."""
+    """One selector: of nodes or of HyperNodes, by name, by pattern, or by labels (None: not by labels).
+
+    HyperNodes are chosen by name alone: a pattern or labels there choose nodes, which count as members and belong to nobody."""
 
     nodes: bool
     name: str = ""
@@ -67,8 +69,6 @@ def _members(item: JsonObject) -> Iterable[MemberRow]:
     nodes = text(item, "type") == "Node"
     if name := text(section(selector, "exactMatch"), "name"):
         yield MemberRow(nodes, name=name)
-    if not nodes:
-        return
     if pattern := text(section(selector, "regexMatch"), "pattern"):
         yield MemberRow(nodes, pattern=pattern)
     labels = section(selector, "labelMatch")
@@ -120,8 +120,8 @@ def _satisfying(member: MemberRow, names: Iterable[str], nodes: Mapping[str, Map
     if member.labels is not None:
         return [name for name in names if satisfies(member.labels, nodes[name])]
     try:
-        pattern = re.compile(member.pattern)
-    except re.error:
+        pattern = compiled(member.pattern)
+    except ValueError:
         return []
     return [name for name in names if pattern.search(name)]
 
