@@ -207,6 +207,23 @@ def test_what_is_refused_holds_up_nothing_else_is_told_and_tried_again() -> None
     assert len(w.tree()) == 2
 
 
+def test_looks_that_fail_between_two_tries_arrange_for_no_more_of_them() -> None:
+    w = racks()
+    w.fail = lambda effect: Outcome(False, status=500, message="no") if isinstance(effect, Create) else None
+    for number in range(5):
+        w.node(f"m{number}", rack=f"m{number}")
+        w.advance(1)
+    failed = [message for reason, message in w.events if reason == "DiscoveryFailed"]
+    assert len(failed) == 5
+
+    assert len(w.waiting) == 1
+    w.fail = lambda effect: None
+    w.advance(10)
+
+    assert len(w.tree()) == 8
+    assert w.waiting == []
+
+
 def test_a_source_that_is_taken_out_stops_and_its_hypernodes_stay() -> None:
     w = racks()
     before = w.tree()

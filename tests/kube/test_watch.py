@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from vcray.api.resources import RESOURCESLICES
+from vcray.api.resources import NODES, RESOURCESLICES
 from vcray.clock import ManualClock
 from vcray.cluster import InProcessTransport, Store
 from vcray.kube.client import KubeClient
 from vcray.kube.transport import Response
-from vcray.kube.watch import EventType, watch_nodes, watch_objects, watch_pods
+from vcray.kube.watch import EventType, watch_heads, watch_nodes, watch_objects, watch_pods
 
 
 @pytest.fixture(autouse=True)
@@ -85,3 +85,20 @@ async def test_an_optional_resource_that_is_not_served_counts_as_read_and_is_ask
     assert (await anext(events)).type is EventType.SYNCED
     assert (await anext(events)).type is EventType.SYNCED
     await events.aclose()
+
+
+async def test_heads_are_metadata_without_what_else_there_is() -> None:
+    client = KubeClient(InProcessTransport(Store(ManualClock())))
+    labels = {"rack": "r1"}
+    await client.create(
+        NODES, None, {"metadata": {"name": "n", "labels": labels}, "spec": {"providerID": "x"}}
+    )
+
+    event = await anext(watch_heads(client, NODES).events())
+
+    assert event.key == "n"
+    assert event.object is not None
+    assert set(event.object) == {"metadata"}
+    metadata = event.object["metadata"]
+    assert isinstance(metadata, dict)
+    assert (metadata["labels"], "managedFields" in metadata) == (labels, False)

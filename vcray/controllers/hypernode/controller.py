@@ -66,11 +66,13 @@ class ConfigRequest:
 
 @dataclass(frozen=True, slots=True)
 class DiscoverRequest:
-    """Look at a source, if this is still the configuration of that number: `due` now, or soon."""
+    """Look at a source, if this is still the configuration of that number: `due` now, or soon. `timed`: the one that a look
+    before it arranged for."""
 
     source: str
     configuration: int
     due: bool = True
+    timed: bool = False
 
     @property
     def key(self) -> str:
@@ -90,6 +92,7 @@ class HyperNodeController:
         self._sources: dict[str, Discoverer] = {}
         self._configuration = 0
         self._failed: dict[str, int] = {}
+        self._timed: set[str] = set()
         self._soon = Soon(SOON_S)
 
     def requests(self, change: Change, seen: Seen) -> Iterable[Request]:
@@ -154,12 +157,15 @@ class HyperNodeController:
         self._sources = reading.sources
         self._configuration += 1
         self._failed.clear()
+        self._timed.clear()
         for source in self._sources:
             yield Again(0, DiscoverRequest(source, self._configuration))
 
     def _look(self, request: DiscoverRequest, seen: Seen) -> Effects:
         """Look at a source, make its HyperNodes what it tells, and arrange for the next look."""
         source, discoverer = request.source, self._sources[request.source]
+        if request.timed:
+            self._timed.discard(source)
         wait = discoverer.interval_s
         try:
             found = yield from discoverer.discover(seen)
@@ -174,8 +180,9 @@ class HyperNodeController:
                 yield Emit(CONFIGMAPS, held, "Warning", "DiscoveryFailed", f"{source}: {error}")
         else:
             self._failed.pop(source, None)
-        if wait:
-            yield Again(wait, request)
+        if wait and source not in self._timed:
+            self._timed.add(source)
+            yield Again(wait, replace(request, timed=True))
 
 
 def _text(configmap: JsonObject | None) -> str | None:
