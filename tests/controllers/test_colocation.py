@@ -233,6 +233,7 @@ def test_many_changes_within_a_second_are_one_write() -> None:
     pod(w, app="web")
     for ratio in range(5):
         rules(w, "c", EVERY, qos={"highRatio": ratio})
+    assert len(w.waiting) == 1
 
     w.advance(1)
 

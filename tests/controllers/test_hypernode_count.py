@@ -7,7 +7,7 @@ import pytest
 from tests.controllers.networks import Network, exact, member, pattern
 from vcray.api.meta import JsonObject
 from vcray.api.resources import HYPERNODES, NODES
-from vcray.controllers.base import Outcome, UpdateStatus
+from vcray.controllers.base import Change, Outcome, UpdateStatus
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,14 @@ def test_a_node_whose_status_alone_changes_counts_nothing_anew() -> None:
     w.settle()
 
     assert w.waiting == []
+
+
+def test_a_hypernode_whose_spec_stays_is_not_looked_at() -> None:
+    w = Network()
+    w.hypernode("h", exact("n1"))
+    held = w.objects[HYPERNODES, "", "h"]
+
+    assert list(w.controller.requests(Change(HYPERNODES, held, {**held, "status": {}}), w)) == []
 
 
 def test_a_count_that_cannot_be_written_is_tried_again() -> None:

@@ -219,14 +219,28 @@ def test_somebody_elses_hypernode_of_that_name_stays_as_it_is() -> None:
 def test_a_new_configuration_starts_its_sources_anew_and_the_old_turns_end() -> None:
     w = ufm([port("n1", "leaf-a")], interval="10m")
 
-    w.configure(fabric("ufm", interval="1m"))
+    w.configure(fabric("ufm", interval="15m"))
     assert len(w.asked) == 2
-    w.advance(60)
+    w.advance(600)
+    assert len(w.asked) == 2
+    w.advance(300)
     assert len(w.asked) == 3
-    w.waiting = [each for each in w.waiting if each[0] <= 1_800_000_000.0 + 600]
+
     w.configure()
     w.advance(1000)
     assert len(w.asked) == 3
+
+
+def test_a_new_configuration_forgets_how_often_the_last_failed() -> None:
+    w = ufm(Outcome(False, message="away"))
+    w.advance(5)
+    w.advance(10)
+    assert len(w.asked) == 3
+
+    w.configure(fabric("ufm", interval="59m"))
+    w.advance(5)
+
+    assert len(w.asked) == 5
 
 
 def test_neighbours_of_nodes_are_switches_whoever_tells_of_them() -> None:
@@ -240,7 +254,7 @@ def test_neighbours_of_nodes_are_switches_whoever_tells_of_them() -> None:
         link("leaf01", "n2"),
         link("leaf02", "n3"),
         link("leaf01", "spine01"),
-        link("n1", "n2"),
+        link("n1", "n3"),
         link("n3", ""),
         {"hostname": "n1"},
     ]
@@ -287,6 +301,7 @@ def test_sources_leave_each_others_hypernodes_alone() -> None:
     w.pages[NEIGHBOURS] = [link("n1", "leaf01")]
     w.configure(fabric("ufm"), fabric("roce"), {**fabric("ufm"), "config": {}})
 
+    assert w.events == []
     assert set(w.tree()) == {"leaf-hn-0", "spine-hn", "roce-leaf-hn-0", "roce-spine-hn"}
     w.pages[PORTS] = []
     w.advance(3600)

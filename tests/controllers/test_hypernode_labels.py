@@ -135,6 +135,23 @@ def test_a_hypernode_of_another_name_stays_when_its_labels_and_prefix_say_what_i
     assert w.count("hypernode-ether-net-tier1-aaaaa") == 1
 
 
+def test_a_hypernode_of_a_type_that_is_called_otherwise_now_gives_way_to_another() -> None:
+    w = Network()
+    marks = {"rack": "r1", NETWORK_TOPOLOGY_SOURCE: "label"}
+    w.hypernode("hypernode-other-tier1-aaaaa", exact("n1"), **marks)
+    w.node("n1", rack="r1")
+    w.fail = lambda effect: Outcome(False, status=404) if isinstance(effect, Delete) else None
+
+    w.configure(RACKS)
+
+    assert [name.rpartition("-")[0] for name in w.tree()] == [
+        "hypernode-ether-net-tier1",
+        "hypernode-other-tier1",
+    ]
+    assert [raw.name(e.object) for e in w.did(Update) if isinstance(e, Update)] == []
+    assert w.events == []
+
+
 def test_a_name_that_is_taken_is_not_used() -> None:
     w = racks()
     taken = raw.name(by_label(w)["rack", "r1"])
@@ -185,6 +202,7 @@ def test_narrow_tiers_are_made_first_and_deleted_last() -> None:
     deleted = [e.name for e in w.did(Delete) if isinstance(e, Delete)]
     assert made == [1, 1, 2]
     assert "tier2" in deleted[0]
+    assert all(e.uid for e in w.did(Delete) if isinstance(e, Delete))
     assert w.tree() == {}
 
 
