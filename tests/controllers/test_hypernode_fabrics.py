@@ -313,5 +313,5 @@ def test_a_chain_of_switches_is_one_group_however_long() -> None:
 
     leaf, top = two_tiers(links, "leaf", "top")
 
-    assert (leaf.name, len(leaf.members), top.members) == ("leaf-0", 20_001, {"leaf-0"})
+    assert (leaf.name, len(leaf.members), top.members) == ("leaf-0", 20_001, frozenset({"leaf-0"}))
     assert two_tiers([], "leaf", "top") == ()

@@ -61,7 +61,7 @@ class FabricServer:
 async def fabric_server(tls: ssl.SSLContext | None = None) -> AsyncIterator[FabricServer]:
     """A server, over TLS with a context."""
     made = FabricServer()
-    await made.server.start_server(**({"ssl": tls} if tls is not None else {}))
+    await made.server.start_server(ssl=tls)
     try:
         yield made
     finally:
