@@ -8,7 +8,7 @@ import pytest
 
 from tests.controllers.world import a_job
 from vcray.actors.deployment import AGENT_BINDER, CONTROLLERS, components
-from vcray.actors.hosted import controllers_of
+from vcray.actors.hosted import configmaps_of, controllers_of
 from vcray.actors.local_runtime import LocalRuntime
 from vcray.actors.parts import Facts, Place, build, facts_of, keeps_of, read_by_scheduler
 from vcray.actors.timekeeping import VirtualTime
@@ -176,3 +176,16 @@ async def test_controllers_of_hypernodes_and_of_memory_rules_run_and_read_the_na
     assert dig_str(hypernode, "metadata", "labels", "rack") == "r1"
     assert dig_int(hypernode, "status", "nodeCount") == 1
     assert dig_str(found, "metadata", "annotations", "volcano.sh/colocation-config-name") == "c"
+
+
+def test_config_maps_of_controllers_that_are_off_are_not_watched():
+    hypernodes, shards = ("a", "net"), ("volcano-system", "volcano-sharding-configmap")
+
+    def watched(*controllers, **more):
+        return configmaps_of(Settings(controllers=controllers, controller_configmap="a/net", **more))
+
+    assert watched() == (hypernodes, shards)
+    assert watched("*", "-sharding-controller") == (hypernodes,)
+    assert watched("job-controller") == ()
+    assert watched(sharding_configmap="") == (hypernodes,)
+    assert watched(sharding_configmap_namespace="a", sharding_configmap="net") == (hypernodes,)

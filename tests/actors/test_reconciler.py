@@ -544,3 +544,26 @@ async def test_of_a_resource_with_one_watched_object_no_other_is_mirrored(bench:
     assert set(told) == {"a"}
     assert any(dig_str(change.new or {}, "data", "x") == "y" for change in controller.changes)
     assert len((await bench.client.list(CONFIGMAPS, "default")).items) == 2
+
+
+async def test_nothing_is_handled_before_every_one_of_several_watched_objects_was_looked_for(
+    bench: Bench,
+) -> None:
+    def work(ask: Ask, seen: Seen) -> Effects:
+        yield from ()
+
+    events = EventRecorder(bench.client, "tests", bench.time)
+    places = [("default", "a"), ("default", "b")]
+    bench.host = ControllerHost(
+        [Scripted(work)], bench.client, events, bench.time, bench.metrics, only={CONFIGMAPS: places}
+    )
+    await bench.host.start()
+    await bench.hear("a")
+    await bench.host.receive(Synced(CONFIGMAPS.full_name))
+    await bench.rest()
+    assert bench.counted("ok") == 0
+
+    await bench.host.receive(Synced(CONFIGMAPS.full_name))
+    await bench.host.receive(Synced(CONFIGMAPS.full_name))
+    await bench.rest()
+    assert bench.counted("ok") == 1
