@@ -169,8 +169,8 @@ def submit(arena: Arena, kind_of: dict[str, str]) -> None:
 
 
 def settled(arena: Arena, kind_of: dict[str, str]) -> bool:
-    """Is every job in the phase that it must end in? Looked at once a second, since there are many."""
-    time.sleep(1.0)
+    """Is every job in the phase that it must end in? A look costs something, so not at once again."""
+    time.sleep(0.2)
     expected = {name: ENDS[kind] for name, kind in kind_of.items() if ENDS[kind]}
     phases = {
         each["metadata"]["name"]: ((each.get("status") or {}).get("state") or {}).get("phase", "")

@@ -16,6 +16,7 @@ Object = dict[str, Any]
 
 SERVER = "nginx"
 """An image that runs until it is stopped, and stops at once when asked to."""
+IN_FORCE = "configuration in force"
 PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
@@ -88,15 +89,19 @@ class Context(Arena):
 
     @contextmanager
     def configured(self, conf: str) -> Iterator[None]:
-        """Another volcano-scheduler.conf while the block runs; it acts within two seconds."""
+        """Another volcano-scheduler.conf while the block runs."""
         before = self.client.get(CONFIGURATION)["data"][CONFIGURATION_KEY]
-        self.client.patch(CONFIGURATION, {"data": {CONFIGURATION_KEY: conf}})
-        time.sleep(2.0)
+        self._configure(conf)
         try:
             yield
         finally:
-            self.client.patch(CONFIGURATION, {"data": {CONFIGURATION_KEY: before}})
-            time.sleep(2.0)
+            self._configure(before)
+
+    def _configure(self, conf: str) -> None:
+        """Edit the ConfigMap; the control plane must act on it within two seconds."""
+        told = self.release.program.output().count(IN_FORCE)
+        self.client.patch(CONFIGURATION, {"data": {CONFIGURATION_KEY: conf}})
+        wait_until(lambda: self.release.program.output().count(IN_FORCE) > told, IN_FORCE, 2.0)
 
     # -- looking ------------------------------------------------------------------------------------------------
 
