@@ -80,11 +80,11 @@ class Admission:
         if kind.resource == CUSTOMRESOURCEDEFINITIONS:
             check_definition(obj, None)
 
-    def shape_changed(self, kind: Kind, old: JsonObject, obj: JsonObject) -> JsonObject:
+    def shape_changed(self, kind: Kind, old: JsonObject, obj: JsonObject, now: float) -> JsonObject:
         """A changed object completed by the server, before anybody is asked; `old` is what it was."""
         if kind.custom:
             return obj
-        prepare_changed(kind.resource.full_name, old, obj)
+        prepare_changed(kind.resource.full_name, old, obj, rfc3339(now))
         if kind.resource == PODS:
             tolerate_node_troubles(section(obj, "spec"))
         elif kind.resource == SERVICES:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from vcray.api.jsonview import dig, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import (
     NAMESPACES,
@@ -14,13 +13,9 @@ from vcray.cluster.objects import refusals
 from vcray.cluster.objects.record import section
 from vcray.cluster.objects.review import Review
 from vcray.cluster.objects.storage import Storage
+from vcray.cluster.storageclasses import default_class, leaves_open
 
 IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
-_DEFAULT_CLASS = (
-    "storageclass.kubernetes.io/is-default-class",
-    "storageclass.beta.kubernetes.io/is-default-class",
-)
-_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
 class ClusterRules:
@@ -34,10 +29,9 @@ class ClusterRules:
         claim = review.obj
         if review.resource != PERSISTENTVOLUMECLAIMS or review.operation != "CREATE" or claim is None:
             return None
-        chosen = dig(claim, "spec", "storageClassName")
-        if review.subresource or chosen is not None or dig(claim, "metadata", "annotations", _OLD_CLASS):
+        if review.subresource or not leaves_open(claim):
             return None
-        name = self._default_storage_class()
+        name = default_class(record.decode() for record in self._storage.scan(STORAGECLASSES))
         if not name:
             return None
         section(claim, "spec")["storageClassName"] = name
@@ -54,16 +48,6 @@ class ClusterRules:
 
     def charge(self, review: Review) -> None:
         """These rules count nothing."""
-
-    def _default_storage_class(self) -> str:
-        """The newest class marked as default, of several of one age the first by name."""
-        found: list[tuple[str, str]] = []
-        for record in self._storage.scan(STORAGECLASSES):
-            obj = record.decode()
-            if any(dig_str(obj, "metadata", "annotations", key) == "true" for key in _DEFAULT_CLASS):
-                found.append((dig_str(obj, "metadata", "creationTimestamp"), record.name))
-        newest = max((created for created, _ in found), default="")
-        return min((name for created, name in found if created == newest), default="")
 
     def _check_only_default(self, review: Review) -> None:
         for record in self._storage.scan(PRIORITYCLASSES):

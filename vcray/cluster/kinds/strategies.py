@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import cache
 
-from vcray.api.jsonview import dig_objects, dig_str
+from vcray.api.jsonview import dig, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.kinds.computed import TEMPLATE_GENERATION
 from vcray.cluster.kinds.data import kinds_data, type_name
@@ -41,11 +41,13 @@ def prepare_new(
         step(obj, now)
 
 
-def prepare_changed(resource: str, old: JsonObject, obj: JsonObject) -> None:
+def prepare_changed(resource: str, old: JsonObject, obj: JsonObject, now: str) -> None:
     """Complete a changed object of the resource `plural.group`, in place."""
     step = _CHANGED.get(resource)
     if step is not None:
         step(old, obj)
+    if resource == "persistentvolumes" and dig(old, "status", "phase") != dig(obj, "status", "phase"):
+        section(obj, "status")["lastPhaseTransitionTime"] = now
 
 
 def sign_for(request: JsonObject, user: User) -> None:

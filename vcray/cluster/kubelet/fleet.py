@@ -116,7 +116,7 @@ class Fleet:
         """Register the nodes, then play their kubelets. Raises VcrayError if the server cannot be used."""
         wanted = [self._slot(f"{self.options.prefix}-{number}") for number in range(self._count)]
         await _each(wanted, self._register)
-        jobs = [self.pods.run(), self._follow_nodes()]
+        jobs = [self.pods.run(), self.pods.claims.run(), self._follow_nodes()]
         if self.options.lease_period_s > 0:
             jobs.append(self._renew_leases())
         self._tasks = [asyncio.create_task(job) for job in jobs]

@@ -16,6 +16,7 @@ import msgspec
 from vcray.api import wire
 from vcray.api.resources import PODS
 from vcray.cluster.kubelet.boxes import End, Stage
+from vcray.cluster.kubelet.claims import ClaimBook, claims_of
 from vcray.cluster.kubelet.lifecycle import Life, PodLife
 from vcray.cluster.kubelet.nodes import NodeSlot
 from vcray.cluster.kubelet.plan import plan_pod
@@ -56,6 +57,9 @@ class PodKeeper:
         self._query = {"fieldManager": "kubelet"}
         self._by_node: dict[str, set[str]] = {}
         self._host_paths: dict[tuple[str, str], Storage] = {}
+        self._claimed: dict[str, dict[str, str]] = {}
+        self._volumes: dict[str, Storage] = {}
+        self.claims = ClaimBook(client, self._claim_bound)
 
     async def run(self) -> None:
         """Follow the pods until cancelled."""
@@ -123,6 +127,9 @@ class PodKeeper:
         begin_at = self._time.now() + (FAST_S if slot.fast else self._start_s)
         life = self.lives[key] = PodLife(pod, plan, begin_at, ip, slot.ip)
         self._by_node.setdefault(slot.name, set()).add(key)
+        claimed = claims_of(pod)
+        if claimed:
+            self._claimed[key] = claimed
         if life.seen is not None:
             for volume in pod.spec.volumes or ():
                 if volume.host_path is not None:
@@ -138,8 +145,23 @@ class PodKeeper:
     def _forget(self, key: str) -> None:
         life = self.lives.pop(key, None)
         if life is not None:
+            self._claimed.pop(key, None)
             self.queue.forget(key)
             self._by_node[life.node].discard(key)
+
+    def _claim_bound(self, claim: str) -> None:
+        for key, claimed in self._claimed.items():
+            if claim in claimed.values():
+                self.queue.add(key)
+
+    def _mounted(self, key: str, life: PodLife) -> bool:
+        """Whether all claims of a pod have volumes, which it then sees. All pods of a volume share its files."""
+        found = {name: self.claims.volume(claim) for name, claim in self._claimed.get(key, {}).items()}
+        if not all(found.values()):
+            return False
+        for name, volume in found.items():
+            life.volumes[name] = self._volumes.setdefault(volume, {})
+        return True
 
     # -- acting -----------------------------------------------------------------------------------------------
 
@@ -147,6 +169,8 @@ class PodKeeper:
         life = self.lives.get(key)
         slot = self._find(life.node) if life is not None else None
         if life is None or slot is None or not slot.alive:
+            return None
+        if life.life is Life.WAITING and life.killed_at is None and not self._mounted(key, life):
             return None
         now = self._time.now()
         due = life.advance(now)

@@ -70,11 +70,23 @@ class HostPath(_Read, frozen=True):
     path: str = ""
 
 
+class ClaimSource(_Read, frozen=True):
+    """The claim of a volume."""
+
+    claim_name: str = ""
+
+
+class EphemeralSource(_Read, frozen=True):
+    """A claim that the pod brings along."""
+
+
 class Volume(_Read, frozen=True):
     """A volume; only those that programs can write matter here."""
 
     name: str = ""
     host_path: HostPath | None = None
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: EphemeralSource | None = None
 
 
 class Spec(_Read, frozen=True):

@@ -91,7 +91,8 @@ class Verbs:
         obj = self._admission.shape_new(kind, obj, self._clock.now(), write)
         changed = yield from self.mutated(self._review(CREATE, resource, None, obj, write))
         if changed is not None:
-            obj = self._admission.shape_changed(kind, obj, self._admission.read(kind, changed))
+            changed = self._admission.read(kind, changed)
+            obj = self._admission.shape_changed(kind, obj, changed, self._clock.now())
         self._admission.check_new(kind, obj)
         if kind.resource == CUSTOMRESOURCEDEFINITIONS:
             write.warnings.extend(format_warnings(obj))
@@ -172,13 +173,13 @@ class Verbs:
 
     def _settled(self, kind: Kind, old: JsonObject, part: JsonObject, write: Write) -> Steps[JsonObject]:
         """The object as it may be stored: shaped, mutated, checked, counted."""
-        new = part if write.subresource == "finalize" else self._admission.shape_changed(kind, old, part)
+        now = self._clock.now()
+        new = part if write.subresource == "finalize" else self._admission.shape_changed(kind, old, part, now)
         changed = yield from self.mutated(self._review(UPDATE, kind.resource, old, new, write))
         if changed is not None:
             changed = self._admission.read(kind, changed)
-            new = self._admission.shape_changed(
-                kind, old, written_part(kind, old, changed, write.subresource)
-            )
+            changed = written_part(kind, old, changed, write.subresource)
+            new = self._admission.shape_changed(kind, old, changed, now)
         self._admission.check_changed(kind, old, new, write.subresource)
         if kind.resource == CUSTOMRESOURCEDEFINITIONS and old.get("spec") != new.get("spec"):
             write.warnings.extend(format_warnings(new, old))

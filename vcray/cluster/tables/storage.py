@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vcray.api.jsonview import dig, dig_list, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.cluster.storageclasses import class_of, is_default
 from vcray.cluster.tables.cells import NONE, UNSET, Cells, Printer, age, columns, name, printer
 
 _MODES = (
@@ -12,21 +13,11 @@ _MODES = (
     ("ReadWriteMany", "RWX"),
     ("ReadWriteOncePod", "RWOP"),
 )
-_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
-_DEFAULT_CLASS = (
-    "storageclass.kubernetes.io/is-default-class",
-    "storageclass.beta.kubernetes.io/is-default-class",
-)
 
 
 def _modes(value: JsonValue) -> str:
     found = value if isinstance(value, list) else []
     return ",".join(short for mode, short in _MODES if mode in found)
-
-
-def _class(obj: JsonObject) -> str:
-    old = dig_str(obj, "metadata", "annotations", _OLD_CLASS)
-    return old or dig_str(obj, "spec", "storageClassName")
 
 
 def _phase(obj: JsonObject) -> str:
@@ -46,7 +37,7 @@ def _volume(obj: JsonObject, now: float) -> Cells:
         dig_str(obj, "spec", "persistentVolumeReclaimPolicy"),
         _phase(obj),
         f"{dig_str(claim, 'namespace')}/{dig_str(claim, 'name')}" if claim else "",
-        _class(obj),
+        class_of(obj),
         _or_unset(dig(obj, "spec", "volumeAttributesClassName")),
         dig_str(obj, "status", "reason"),
         age(obj, now),
@@ -61,7 +52,7 @@ def _claim(obj: JsonObject, now: float) -> Cells:
         volume,
         (dig_str(obj, "status", "capacity", "storage") or "0") if volume else "",
         _modes(dig(obj, "status", "accessModes")) if volume else "",
-        _class(obj),
+        class_of(obj),
         _or_unset(dig(obj, "spec", "volumeAttributesClassName")),
         age(obj, now),
         _or_unset(dig(obj, "spec", "volumeMode")),
@@ -69,12 +60,8 @@ def _claim(obj: JsonObject, now: float) -> Cells:
 
 
 def _storage_class(obj: JsonObject, now: float) -> Cells:
-    notes = dig_object(obj, "metadata", "annotations")
-    called = name(obj)
-    if any(notes.get(key) == "true" for key in _DEFAULT_CLASS):
-        called += " (default)"
     return [
-        called,
+        name(obj) + (" (default)" if is_default(obj) else ""),
         dig_str(obj, "provisioner"),
         dig_str(obj, "reclaimPolicy") or "Delete",
         dig_str(obj, "volumeBindingMode") or "Immediate",

@@ -20,6 +20,8 @@ from vcray.cluster.workloads.policystatus import PolicyStatusController
 from vcray.cluster.workloads.protection import ClaimProtectionController, VolumeProtectionController
 from vcray.cluster.workloads.replicas import ReplicaSetController, ReplicationControllerController
 from vcray.cluster.workloads.scheduling import DefaultScheduler
+from vcray.cluster.workloads.volumes.binder import VolumeBinder
+from vcray.cluster.workloads.volumes.ephemeral import EphemeralVolumeController
 from vcray.kube.client import KubeClient
 from vcray.kube.transport import Transport
 from vcray.kube.workqueue import SystemTime, Time, WorkQueue
@@ -43,6 +45,8 @@ CONTROLLERS: tuple[Callable[[Shared], Controller], ...] = (
     PolicyStatusController,
     ClaimProtectionController,
     VolumeProtectionController,
+    VolumeBinder,
+    EphemeralVolumeController,
 )
 FIELD_MANAGER = "kube-controller-manager"
 

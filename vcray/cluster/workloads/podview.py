@@ -45,11 +45,30 @@ class PodHead(_View, frozen=True):
     finalizers: tuple[str, ...] | None = None
 
 
+class ClaimSource(_View, frozen=True):
+    """The claim that a volume names."""
+
+    claim_name: str = ""
+
+
+class EphemeralSource(_View, frozen=True):
+    """A claim that the pod brings along."""
+
+
+class VolumeView(_View, frozen=True):
+    """A volume; only claims matter."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: EphemeralSource | None = None
+
+
 class PodSpecView(_View, frozen=True):
-    """What controllers ask of a spec."""
+    """What controllers ask of a spec. `volumes` are those with claims."""
 
     node_name: str = ""
     scheduler_name: str = ""
+    volumes: tuple[VolumeView, ...] | None = None
 
 
 class Condition(_View, frozen=True):
@@ -124,6 +143,15 @@ class PodView(_View, frozen=True):
         """Neither finished nor being deleted."""
         return not self.finished and not self.deleting
 
+    def ephemeral_claims(self) -> list[str]:
+        """Names of the claims that it brings along."""
+        return [f"{self.metadata.name}-{each.name}" for each in self.spec.volumes or () if each.ephemeral]
+
+    def claims(self) -> list[str]:
+        """Names of all claims that it uses."""
+        sources = [each.persistent_volume_claim for each in self.spec.volumes or ()]
+        return [each.claim_name for each in sources if each is not None] + self.ephemeral_claims()
+
     def condition(self, kind: str) -> Condition | None:
         """Its condition of a kind."""
         return next((each for each in self.status.conditions or () if each.type == kind), None)
@@ -159,7 +187,7 @@ _pods = msgspec.json.Decoder(PodView)
 
 def read_pod(raw: msgspec.Raw) -> PodView:
     """The view of a pod; of one that somebody else controls only what tells where it is and whether it goes."""
-    pod = _pods.decode(raw)
+    pod = _without_plain_volumes(_pods.decode(raw))
     owner = pod.controller
     if owner is None or (owner.kind in _OURS and owner.api_version in _GROUPS):
         return pod
@@ -181,7 +209,16 @@ _PHASES: dict[str, PodStatusView] = {}
 
 def view_of(obj: JsonObject) -> PodView:
     """The view of a pod from the answer of a write."""
-    return msgspec.convert(obj, PodView)
+    return _without_plain_volumes(msgspec.convert(obj, PodView))
+
+
+def _without_plain_volumes(pod: PodView) -> PodView:
+    """The view without volumes that are no claims: most pods have one with their token, and memory counts."""
+    volumes = pod.spec.volumes
+    if not volumes:
+        return pod
+    kept = tuple(each for each in volumes if each.persistent_volume_claim or each.ephemeral)
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, volumes=kept or None))
 
 
 def pod_head(pod: PodView) -> Head:

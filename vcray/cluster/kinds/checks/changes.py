@@ -9,6 +9,7 @@ from vcray.api.formats import forbidden, invalid
 from vcray.api.jsonview import dig, dig_object, dig_objects
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.kinds.checks.workloads import IMMUTABLE, immutable
+from vcray.cluster.storageclasses import leaves_open
 
 Comparison: TypeAlias = Callable[[JsonObject, JsonObject], Iterable[str]]
 """The field errors of a change: what was, what is wanted."""
@@ -88,6 +89,9 @@ def _claim(old: JsonObject, new: JsonObject) -> Iterator[str]:
     if not before.get("volumeName"):
         before.pop("volumeName", None)
         after.pop("volumeName", None)
+    if leaves_open(old):  # the default class may be set later
+        before.pop("storageClassName", None)
+        after.pop("storageClassName", None)
     if before != after:
         why = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
         yield forbidden("spec", why)
