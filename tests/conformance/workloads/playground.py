@@ -17,6 +17,7 @@ COLLECTIONS = {
     "configmaps": "/api/v1",
     "serviceaccounts": "/api/v1",
     "events": "/api/v1",
+    "persistentvolumeclaims": "/api/v1",
     "replicationcontrollers": "/api/v1",
     "replicasets": "/apis/apps/v1",
     "deployments": "/apis/apps/v1",
@@ -77,6 +78,7 @@ class Playground:
         kinds = {
             "pods": "Pod",
             "configmaps": "ConfigMap",
+            "persistentvolumeclaims": "PersistentVolumeClaim",
             "replicasets": "ReplicaSet",
             "replicationcontrollers": "ReplicationController",
             "deployments": "Deployment",
