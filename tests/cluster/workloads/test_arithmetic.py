@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,8 @@ from vcray.cluster.workloads.deployment.sizes import (
     shrunk,
 )
 from vcray.cluster.workloads.job.indexes import parse, pending, write
+from vcray.cluster.workloads.job.policies import judge_success
+from vcray.cluster.workloads.podcontrol import numbered_prefix
 
 
 def deployment(wanted: int, surge: JsonValue, missing: JsonValue) -> JsonObject:
@@ -85,3 +88,22 @@ def test_three_indexes_in_a_row_are_written_as_a_range() -> None:
     assert write({0, 1, 2, 4, 6, 7}) == "0-2,4,6,7"
     assert parse("0-2,x,4,9-12", 10) == {0, 1, 2, 4, 9}
     assert pending(2, 5, {0, 2}) == [1, 3]
+
+
+def test_long_names_leave_room_for_the_number() -> None:
+    assert numbered_prefix("n" * 60, 12) == "n" * 54 + "-12-"
+    assert numbered_prefix("work", 0) == "work-0-"
+
+
+@pytest.mark.parametrize(
+    ("succeeded", "rule"), [({1}, ""), ({0}, "0"), ({2}, "1"), ({4, 5, 6}, "2"), (set(), "")]
+)
+def test_the_first_success_rule_that_is_met_ends_a_job(succeeded: set[int], rule: str) -> None:
+    rules: list[JsonValue] = [
+        {"succeededIndexes": "0"},
+        {"succeededIndexes": "2-3", "succeededCount": 1},
+        {"succeededCount": 3},
+    ]
+    job: JsonObject = {"spec": {"successPolicy": {"rules": rules}}}
+
+    assert judge_success(job, succeeded, 7) == (f"Matched rules at index {rule}" if rule else "")

@@ -131,6 +131,70 @@ def test_failures_of_one_index_do_not_end_the_others(play: Playground) -> None:
     assert play.condition("jobs", "work", "Failed")["reason"] == "FailedIndexes"
 
 
+def indexes(play: Playground, phase: str = "") -> list[str]:
+    """The completion indexes of pods that are not being deleted."""
+    name = "batch.kubernetes.io/job-completion-index"
+    return sorted(pod["metadata"]["annotations"][name] for pod in play.pods(phase))
+
+
+def test_indexed_job_grows_and_shrinks_with_its_parallelism(play: Playground) -> None:
+    script = '[ "$JOB_COMPLETION_INDEX" = 2 ] && exit 0; sleep 100'
+    job(play, script, completions=2, parallelism=2, completionMode="Indexed")
+    play.wait_status("jobs", "work", ready=2)
+
+    play.patch("jobs", "work", {"spec": {"completions": 4, "parallelism": 4}})
+    grown = play.wait_status("jobs", "work", ready=3, succeeded=1)["status"]
+    assert grown["completedIndexes"] == "2"
+    assert indexes(play, "Running") == ["0", "1", "3"]
+    play.patch("jobs", "work", {"spec": {"completions": 1, "parallelism": 1}})
+
+    shrunk = play.wait_status("jobs", "work", active=1, succeeded=None, terminating=None)["status"]
+    assert not shrunk.get("completedIndexes")
+    assert not shrunk.get("failed")
+    assert indexes(play, "Running") == ["0"]
+
+
+def test_index_that_may_not_be_retried_and_too_many_of_them_end_the_job(play: Playground) -> None:
+    script = '[ "$JOB_COMPLETION_INDEX" = 0 ] && sleep 100; exit 42'
+    codes = {"containerName": "main", "operator": "In", "values": [42]}
+    policy = {"rules": [{"action": "FailIndex", "onExitCodes": codes}]}
+    more = {"backoffLimitPerIndex": 3, "maxFailedIndexes": 1, "podFailurePolicy": policy}
+    job(play, script, completions=4, parallelism=2, completionMode="Indexed", **more)
+
+    status = end(play, "Failed")
+
+    assert (status.get("completedIndexes"), status["failedIndexes"]) == (None, "1,2")
+    failed = play.condition("jobs", "work", "Failed")
+    assert failed["reason"] == "MaxFailedIndexesExceeded"
+    assert failed["message"] == "Job has exceeded the specified maximal number of failed indexes"
+    assert status["failed"] == 3  # the pod that was stopped counts too
+
+
+def test_pod_is_replaced_when_it_has_really_ended_if_the_job_says_so(play: Playground) -> None:
+    script = "trap 'sleep 1; exit 1' TERM; sleep 100"
+    job(play, script, completions=1, completionMode="Indexed", podReplacementPolicy="Failed")
+    play.wait_status("jobs", "work", ready=1)
+    [first] = play.pods("Running")
+
+    play.client.delete(play.path("pods", first["metadata"]["name"]))
+
+    waiting = play.wait_status("jobs", "work", terminating=1, active=None)["status"]
+    assert not waiting.get("failed")
+    assert play.pods() == []
+
+
+def test_long_names_leave_room_for_the_index(play: Playground) -> None:
+    name = "n" * 60
+    pod = template("exit 0", policy="Never", image="busybox")
+    play.create("jobs", name, {"template": pod, "completions": 1, "completionMode": "Indexed"})
+
+    play.wait(lambda: bool(play.items("pods")), "the pod")
+
+    [made] = play.items("pods")
+    assert made["metadata"]["generateName"] == "n" * 55 + "-0-"
+    assert made["spec"]["hostname"] == f"{name}-0"
+
+
 def test_enough_successes_end_a_job_with_a_success_policy(play: Playground) -> None:
     script = '[ "$JOB_COMPLETION_INDEX" = 0 ] && exit 0; sleep 100'
     policy = {"rules": [{"succeededIndexes": "0"}]}

@@ -18,6 +18,7 @@ FIRST_BATCH = 1
 BURST = 500
 """Most pods that one turn creates or deletes."""
 _LONGEST_PREFIX = 58
+"""Letters of a `generateName` that the server keeps."""
 
 
 def pod_from(resource: Resource, owner: JsonObject, template: JsonObject) -> JsonObject:
@@ -36,6 +37,12 @@ def pod_from(resource: Resource, owner: JsonObject, template: JsonObject) -> Jso
     if finalizers:
         metadata["finalizers"] = [*finalizers]
     return {"metadata": metadata, "spec": {**dig_object(template, "spec")}}
+
+
+def numbered_prefix(name: str, index: int) -> str:
+    """The `generateName` of a numbered pod; a long name is cut so that the number stays."""
+    end = f"-{index}-"
+    return name[: _LONGEST_PREFIX - len(end)] + end
 
 
 async def in_batches(makes: Sequence[Callable[[], Awaitable[None]]]) -> VcrayError | None:

@@ -37,6 +37,7 @@ from vcray.cluster.workloads.podcontrol import (
     create_pod,
     delete_pod,
     in_batches,
+    numbered_prefix,
     pod_from,
 )
 from vcray.cluster.workloads.podview import PodView, view_of
@@ -223,7 +224,7 @@ class JobController(Controller):
                 annotations[IGNORED_COUNT] = str(ignored)
         metadata["annotations"] = annotations
         metadata["labels"] = {**dig_object(metadata, "labels"), INDEX: str(index)}
-        metadata["generateName"] = f"{name}-{index}-"
+        metadata["generateName"] = numbered_prefix(name, index)
         spec["hostname"] = f"{name}-{index}"
         reference: JsonObject = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}
         for field in ("containers", "initContainers"):
