@@ -19,7 +19,7 @@ from vcray.cluster.workloads.nodes import NodeLifecycle
 from vcray.cluster.workloads.policystatus import PolicyStatusController
 from vcray.cluster.workloads.protection import ClaimProtectionController, VolumeProtectionController
 from vcray.cluster.workloads.replicas import ReplicaSetController, ReplicationControllerController
-from vcray.cluster.workloads.scheduling import DefaultScheduler
+from vcray.cluster.workloads.scheduling.scheduler import DefaultScheduler
 from vcray.cluster.workloads.volumes.binder import VolumeBinder
 from vcray.cluster.workloads.volumes.ephemeral import EphemeralVolumeController
 from vcray.kube.client import KubeClient

@@ -67,7 +67,6 @@ class PodSpecView(_View, frozen=True):
     """What controllers ask of a spec. `volumes` are those with claims."""
 
     node_name: str = ""
-    scheduler_name: str = ""
     volumes: tuple[VolumeView, ...] | None = None
 
 

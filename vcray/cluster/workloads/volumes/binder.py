@@ -31,6 +31,7 @@ from vcray.cluster.workloads.volumes.provisioning import (
     deletion_problem,
     made_volume,
     refusal,
+    selected_node,
     volume_name,
 )
 from vcray.cluster.workloads.volumes.writes import PROVISIONER_NOTES, Writes, claim_reference
@@ -193,7 +194,8 @@ class VolumeBinder(Controller):
         why = refusal(claim, storage_class, self.nodes.objects) if provisioner == HOST_PATH else ""
         if why:
             await self.tell(claim, WARNING, "ProvisioningFailed", why)
-            return await self._writes.annotate_claim(claim, {}, drop=SELECTED_NODE)
+            gone = selected_node(claim) not in self.nodes.objects
+            return await self._writes.annotate_claim(claim, {}, drop=SELECTED_NODE) if gone else claim
         told: JsonObject = dict.fromkeys(PROVISIONER_NOTES, provisioner)
         claim = await self._writes.annotate_claim(claim, told)
         if provisioner == HOST_PATH:

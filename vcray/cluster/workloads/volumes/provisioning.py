@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from vcray.api.jsonview import dig, dig_list, dig_str
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.api.names import BOUND_BY_CONTROLLER
+from vcray.api.names import BOUND_BY_CONTROLLER, SELECTED_NODE
 from vcray.cluster.storageclasses import class_of
 
 HOST_PATH = "kubernetes.io/host-path"
@@ -61,7 +61,7 @@ def refusal(claim: JsonObject, storage_class: JsonObject, nodes: Iterable[str]) 
 
 def selected_node(claim: JsonObject) -> str:
     """The node that a scheduler has chosen for the claim; empty if none has."""
-    return dig_str(claim, "metadata", "annotations", "volume.kubernetes.io/selected-node")
+    return dig_str(claim, "metadata", "annotations", SELECTED_NODE)
 
 
 def made_volume(claim: JsonObject, storage_class: JsonObject, reference: JsonObject) -> JsonObject:
