@@ -13,6 +13,7 @@ import yaml
 
 from tests.cli.up_process import Up, descendants, eventually, listening, refused, running
 from vcray.cli.runtime_folder import RuntimeFolder
+from vcray.cli.up import control_plane_command
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
@@ -28,18 +29,35 @@ def map_of(name):
     return {"metadata": {"name": name}, "data": {"key": "value"}}
 
 
-def test_a_gang_runs_and_completes_and_sigterm_leaves_nothing_behind(tmp_path):
+PLAIN = {
+    "metadata": {"name": "plain"},
+    "spec": {
+        "containers": [{"name": "main", "image": "nginx"}],
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+    },
+}
+"""A pod that names no scheduler, with a claim that names no class."""
+CLAIM = {
+    "metadata": {"name": "data"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+
+
+def test_a_gang_and_a_plain_pod_run_and_sigterm_leaves_nothing_behind(tmp_path):
     out = tmp_path / "kubeconfig"
     with Up(tmp_path, "--runtime", "local", "--nodes", "2", "--kubeconfig-out", out) as up:
         assert out.read_bytes() == (up.runtime / "kubeconfig").read_bytes()
         assert out.stat().st_mode & 0o077 == 0
         assert len(up.ask("/api/v1/nodes")["items"]) == 2
         up.ask(JOBS, GANG)
+        up.ask("/api/v1/namespaces/default/persistentvolumeclaims", CLAIM)
         pods = "/api/v1/namespaces/default/pods"
+        up.ask(pods, PLAIN)
         eventually(
-            lambda: [pod["status"]["phase"] for pod in up.ask(pods)["items"]] == ["Running"] * 3,
-            "three running pods",
+            lambda: [pod["status"]["phase"] for pod in up.ask(pods)["items"]] == ["Running"] * 4,
+            "four running pods",
         )
+        assert up.ask("/apis/storage.k8s.io/v1/storageclasses")["items"][0]["metadata"]["name"] == "standard"
         children = up.children()
 
         assert up.stop() == 0
@@ -49,6 +67,25 @@ def test_a_gang_runs_and_completes_and_sigterm_leaves_nothing_behind(tmp_path):
     assert not listening(up.port)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["errors"]
     assert up.errors.read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        (None, "agent-scheduler,default-scheduler"),
+        ("quick, default-scheduler", "quick,default-scheduler"),
+        ("", "default-scheduler"),
+    ],
+)
+def test_the_control_plane_takes_pods_that_name_no_scheduler(monkeypatch, given, names):
+    monkeypatch.delenv("VCRAY_AGENT_SCHEDULER_NAMES", raising=False)
+    if given is not None:
+        monkeypatch.setenv("VCRAY_AGENT_SCHEDULER_NAMES", given)
+
+    command = control_plane_command({})
+
+    assert command[command.index("--agent-scheduler-names") + 1] == names
+    assert "--agent-scheduler-names" not in control_plane_command({}, default_scheduler=False)
 
 
 @pytest.mark.ray

@@ -22,6 +22,7 @@ CONFIG_GROUP: Final = "config.volcano.sh"
 # Fixed names
 SCHEDULER_NAME: Final = "volcano"
 AGENT_SCHEDULER_NAME: Final = "agent-scheduler"
+DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"  # of pods that name none
 SYSTEM_NAMESPACE: Final = "volcano-system"
 CONTROLLER_COMPONENT: Final = "vc-controller-manager"
 DEFAULT_QUEUE: Final = "default"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from vcray.api.crds import all_crds
-from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS
+from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, STORAGECLASSES
 from vcray.cli.fasttime import FastTime
 from vcray.cli.hosting import ClusterOptions
 from vcray.cli.runtime_folder import write_atomically
@@ -19,7 +19,9 @@ from vcray.cluster.objects.review import User
 from vcray.cluster.objects.store import Store
 from vcray.cluster.server.https import EmbeddedServer, ServerOptions
 from vcray.cluster.server.tokens import ADMIN, new_token
+from vcray.cluster.storageclasses import default_class
 from vcray.cluster.workloads.manager import Workloads
+from vcray.cluster.workloads.volumes.provisioning import default_storage_class
 from vcray.errors import InputError, Problem
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import AlreadyExists
@@ -71,9 +73,13 @@ class Embedded:
         return self._server
 
     async def start_workloads(self) -> None:
-        """The controllers of Kubernetes' own workloads."""
-        authority = self._server.ca.decode()
-        workloads = Workloads(self._server.transport, certificate_authority=authority, default_scheduler=True)
+        """The controllers of Kubernetes' own workloads, and a storage class for claims that name none."""
+        await _install_storage_class(KubeClient(self._server.transport, "vcray"))
+        workloads = Workloads(
+            self._server.transport,
+            certificate_authority=self._server.ca.decode(),
+            default_scheduler=self._options.default_scheduler,
+        )
         await workloads.start()
         self._stack.push_async_callback(workloads.stop)
 
@@ -107,6 +113,14 @@ def _kept_token(data_dir: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(Problem("VC0603", str(file), f"cannot be read: {error}")) from error
     return token
+
+
+async def _install_storage_class(client: KubeClient) -> None:
+    """The default class, unless there is one, which may have been marked by the user."""
+    classes = (await client.list(STORAGECLASSES)).items
+    if not default_class(classes):
+        with suppress(AlreadyExists):
+            await client.create(STORAGECLASSES, None, default_storage_class())
 
 
 async def install_definitions(client: KubeClient) -> None:

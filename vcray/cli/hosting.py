@@ -23,6 +23,7 @@ from vcray.errors import InputError, Problem, VcrayError
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
     """What `vcray up` is told. `control_plane` is the command to run, with `{kubeconfig}` in it; empty means none.
+    `default_scheduler`: pods that name no scheduler are bound here, as no control plane does it.
 
     Each of the `nodes` simulated nodes has what `node_cpu` and `node_memory` (quantities), `node_gpu` and `node_pods` say; their containers live `speed` times faster.
     """
@@ -37,6 +38,7 @@ class ClusterOptions:
     data_dir: Path | None = None
     kubeconfig_out: Path | None = None
     control_plane: Sequence[str] = ()
+    default_scheduler: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from vcray.api.names import AGENT_SCHEDULER_NAME, DEFAULT_SCHEDULER_NAME
 
 if TYPE_CHECKING:
     from vcray.cli.hosting import Cluster, ClusterOptions
@@ -52,6 +55,9 @@ _PASSED_ON = ("runtime", "layout", "ray_address", "scheduler_conf", "metrics_por
 )
 @click.option("--cluster-only", is_flag=True, help="Start no control plane.")
 @click.option(
+    "--no-default-scheduler", is_flag=True, help="Leave pods that name no scheduler to one of your own."
+)
+@click.option(
     "--runtime",
     type=click.Choice(["ray", "local"]),
     default="ray",
@@ -74,6 +80,7 @@ def command(
     data_dir: Path | None,
     kubeconfig_out: Path | None,
     cluster_only: bool,
+    no_default_scheduler: bool,
     **passed_on: object,
 ) -> int:
     """Start a cluster on this machine, API server, simulated nodes and control plane, until Ctrl-C or `vcray down`.
@@ -103,7 +110,8 @@ def command(
         node_pods=node_pods,
         data_dir=data_dir,
         kubeconfig_out=kubeconfig_out,
-        control_plane=() if cluster_only else control_plane_command(passed_on),
+        control_plane=() if cluster_only else control_plane_command(passed_on, not no_default_scheduler),
+        default_scheduler=cluster_only and not no_default_scheduler,
     )
     return asyncio.run(_run(options, RuntimeFolder(name)))
 
@@ -120,14 +128,25 @@ def _amount(flag: str, given: str) -> str:
         ) from error
 
 
-def control_plane_command(flags: dict[str, object]) -> list[str]:
-    """The command line of the control plane, with `{kubeconfig}` for the file."""
+def control_plane_command(flags: dict[str, object], default_scheduler: bool = True) -> list[str]:
+    """The command line of the control plane, with `{kubeconfig}` for the file.
+
+    With `default_scheduler` its fast path for single pods takes those that name no scheduler too.
+    """
     command = [sys.executable, "-m", "vcray.cli.preloaded", "run", "--kubeconfig", "{kubeconfig}"]
     command += ["--admission", "--admission-port", "0"]
+    if default_scheduler:
+        command += ["--agent-scheduler-names", _single_pods(os.environ)]
     for name in _PASSED_ON:
         if flags.get(name) is not None:
             command += [f"--{name.replace('_', '-')}", str(flags[name]).replace("{", "{{").replace("}", "}}")]
     return command
+
+
+def _single_pods(environment: Mapping[str, str]) -> str:
+    """The names of the fast path, as `--agent-scheduler-names` takes them: those it has anyway, and the default one."""
+    given = environment.get("VCRAY_AGENT_SCHEDULER_NAMES", AGENT_SCHEDULER_NAME).split(",")
+    return ",".join(dict.fromkeys([*filter(None, map(str.strip, given)), DEFAULT_SCHEDULER_NAME]))
 
 
 async def _run(options: ClusterOptions, folder: RuntimeFolder) -> int:

@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from vcray.api.meta import JsonObject
+from vcray.api.names import DEFAULT_SCHEDULER_NAME
 from vcray.api.resources import NODES, PODS
 from vcray.cluster.workloads.base import Controller, Shared, split
 from vcray.cluster.workloads.informers import Informer
@@ -21,7 +22,6 @@ from vcray.kube.client import PatchType
 from vcray.kube.errors import Conflict, NotFound
 from vcray.kube.events import NORMAL, WARNING, Involved
 
-SCHEDULER = "default-scheduler"
 _TURN = "pods"
 """The only key: a turn looks at all pods that wait."""
 
@@ -38,7 +38,7 @@ class _Choice:
 class DefaultScheduler(Controller):
     """Binds pods that name `default-scheduler`."""
 
-    name = SCHEDULER
+    name = DEFAULT_SCHEDULER_NAME
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared, workers=1)
@@ -84,7 +84,9 @@ class DefaultScheduler(Controller):
 
     def _is_ours(self, pod: Seen) -> bool:
         bound = self._bound.get(pod.head.key, ("", ""))[0] == pod.head.uid
-        return pod.scheduler == SCHEDULER and not (pod.node or pod.gated or pod.deleting or bound)
+        return pod.scheduler == DEFAULT_SCHEDULER_NAME and not (
+            pod.node or pod.gated or pod.deleting or bound
+        )
 
     def _loads(self) -> dict[str, Load]:
         loads = {name: Load() for name in self.nodes.objects}
