@@ -145,6 +145,18 @@ async def test_a_claim_is_bound_to_a_volume_and_both_say_so(world: World) -> Non
 
 
 @played
+async def test_a_volume_tells_since_when_it_is_in_its_phase(world: World) -> None:
+    await world.volume("disk")
+    await world.wait(10)
+
+    await world.claim()
+
+    volume = await world.client.get(PERSISTENTVOLUMES, None, "disk")
+    since = dig_str(volume, "status", "lastPhaseTransitionTime")
+    assert since > dig_str(volume, "metadata", "creationTimestamp")
+
+
+@played
 async def test_a_claim_waits_until_a_volume_comes(world: World) -> None:
     await world.claim()
     assert await world.bound_to() == "(Pending)"

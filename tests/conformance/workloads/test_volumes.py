@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.conformance.harness.client import ApiError
-from tests.conformance.workloads.playground import Object, Playground, containers
+from tests.conformance.workloads.playground import NODE, Object, Playground, containers
 
 VOLUMES = "/api/v1/persistentvolumes"
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
@@ -28,10 +28,8 @@ def cluster_wide(play: Playground) -> Iterator[Cluster]:
 
     yield create
     for path in made:
-        try:
+        if play.client.exists(path):
             play.client.delete(path)
-        except ApiError as error:
-            assert error.code == 404
 
 
 def volume(play: Playground, create: Cluster, name: str, size: str = "1Gi", **spec: object) -> str:
@@ -110,14 +108,18 @@ def test_the_smallest_volume_that_fits_is_bound_and_kept(play: Playground, clust
         "pv.kubernetes.io/bound-by-controller": "yes",
     }
     found = wait_phase(play, fitting, "Bound")
+    assert found["status"]["lastPhaseTransitionTime"] >= found["metadata"]["creationTimestamp"]
     assert found["metadata"]["annotations"] == {"pv.kubernetes.io/bound-by-controller": "yes"}
-    assert found["spec"]["claimRef"].items() >= {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "namespace": play.namespace,
-        "name": "data",
-        "uid": bound["metadata"]["uid"],
-    }.items()
+    assert (
+        found["spec"]["claimRef"].items()
+        >= {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "namespace": play.namespace,
+            "name": "data",
+            "uid": bound["metadata"]["uid"],
+        }.items()
+    )
     drop(play, "data")
     wait_phase(play, fitting, "Released")
 
@@ -148,6 +150,46 @@ def test_a_claim_without_class_and_volume_waits_and_says_so(play: Playground) ->
         "no persistent volumes available for this claim and no storage class is set"
     )
     assert play.get("persistentvolumeclaims", "data")["status"] == {"phase": "Pending"}
+
+
+def test_a_claim_without_a_class_may_be_given_one_once(play: Playground, cluster_wide: Cluster) -> None:
+    disk = volume(play, cluster_wide, "disk")
+    claim(play, "data", storageClassName=None)
+    play.wait_status("persistentvolumeclaims", "data", phase="Pending")
+
+    play.patch("persistentvolumeclaims", "data", {"spec": {"storageClassName": play.namespace}})
+
+    assert wait_bound(play, "data")["spec"]["volumeName"] == disk
+    with pytest.raises(ApiError, match="spec is immutable after creation"):
+        play.patch("persistentvolumeclaims", "data", {"spec": {"storageClassName": "other"}})
+
+
+def test_a_pod_brings_its_claim_along(play: Playground, cluster_wide: Cluster) -> None:
+    disk = volume(play, cluster_wide, "disk")
+    spec: Object = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": play.namespace,
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    inner: Object = {"metadata": {"labels": {"for": "scratch"}}, "spec": spec}
+    source: Object = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": inner}}
+    pod = {"nodeName": NODE, "volumes": [source], "containers": containers("", "nginx")}
+    uid = play.create("pods", "p", pod)["metadata"]["uid"]
+
+    play.wait_status("pods", "p", phase="Running")
+
+    made = wait_bound(play, "p-scratch")
+    assert made["spec"]["volumeName"] == disk
+    assert made["metadata"]["labels"] == {"for": "scratch"}
+    [owner] = made["metadata"]["ownerReferences"]
+    assert owner == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": "p",
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
 
 
 def test_a_class_makes_volumes_and_they_go_with_their_claims(play: Playground, cluster_wide: Cluster) -> None:
@@ -217,11 +259,9 @@ def test_a_late_claim_waits_for_the_node_of_its_pod_and_the_pod_for_it(
         "waiting for first consumer to be created before binding"
     )
     source: Object = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
-    play.create(
-        "pods", "p", {"nodeName": "play-0", "volumes": [source], "containers": containers("", "nginx")}
-    )
+    play.create("pods", "p", {"nodeName": NODE, "volumes": [source], "containers": containers("", "nginx")})
 
-    node = {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "play-0"}}}
+    node = {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": NODE}}}
     play.patch("persistentvolumeclaims", "data", node)
 
     wait_bound(play, "data")

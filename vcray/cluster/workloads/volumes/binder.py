@@ -43,7 +43,10 @@ _LATER = "waiting for first consumer to be created before binding"
 
 
 class VolumeBinder(Controller):
-    """Claims (keys `namespace/name`) and volumes (keys `name`)."""
+    """Claims (keys `namespace/name`) and volumes (keys `name`).
+
+    `_waiting` are claims without a volume, `_reserved` the volumes by the claim that they name, free ones under no name.
+    """
 
     name = "persistentvolume-controller"
 
@@ -55,6 +58,7 @@ class VolumeBinder(Controller):
         self.nodes = shared.objects(NODES)
         self._writes = Writes(shared.client, self.claims, self.volumes)
         self._waiting: set[str] = set()
+        self._reserved: dict[str, set[str]] = {}
         self.claims.on_change(self._claim_changed)
         self.volumes.on_change(self._volume_changed)
         self.classes.on_change(lambda old, new: self._wake())
@@ -70,19 +74,23 @@ class VolumeBinder(Controller):
                     self.queue.add(dig_str(claim, "spec", "volumeName"))
         if new is None and old is not None:
             self._waiting.discard(key_of(old))
-            for volume in self.volumes.objects.values():
-                if is_meant_for(volume, old):
-                    self.queue.add(key_of(volume))
+            for name in self._reserved.get(key_of(old), ()):
+                self.queue.add(name)
 
     def _volume_changed(self, old: JsonObject | None, new: JsonObject | None) -> None:
         for volume in (old, new):
-            if volume is not None:
-                self.queue.add(key_of(volume))
-                reference = dig_object(volume, "spec", "claimRef")
-                if reference:
-                    self.queue.add(f"{dig_str(reference, 'namespace')}/{dig_str(reference, 'name')}")
-        if new is not None and not dig_str(new, "spec", "claimRef", "uid"):
-            self._wake()
+            if volume is None:
+                continue
+            key, claim = key_of(volume), _claim_key(volume)
+            self.queue.add(key)
+            if claim:
+                self.queue.add(claim)
+            self._reserved.setdefault(claim, set()).discard(key)
+        if new is None:
+            return
+        self._reserved.setdefault(_claim_key(new), set()).add(key_of(new))
+        if not _claim_key(new):
+            self._wake(new)
 
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         if new is None or (old is not None and old.spec.node_name == new.spec.node_name):
@@ -90,10 +98,15 @@ class VolumeBinder(Controller):
         for name in new.claims():
             self.queue.add(f"{new.metadata.namespace}/{name}")
 
-    def _wake(self) -> None:
-        """Something came that may help claims that wait."""
+    def _wake(self, volume: JsonObject | None = None) -> None:
+        """Something came that may help claims that wait; a volume helps those of its class and those that name it."""
         for key in self._waiting:
-            self.queue.add(key)
+            claim = self.claims.objects.get(key)
+            if claim is None:
+                continue
+            named = dig_str(claim, "spec", "volumeName")
+            if volume is None or (named == key_of(volume) if named else class_of(claim) == class_of(volume)):
+                self.queue.add(key)
 
     async def reconcile(self, key: str) -> float | None:
         namespace, name = split(key)
@@ -148,7 +161,8 @@ class VolumeBinder(Controller):
         """Bind a claim to the best volume there is, have one made, or say what it waits for."""
         storage_class = self.classes.get("", class_of(claim))
         delayed = dig_str(storage_class, "volumeBindingMode") == "WaitForFirstConsumer"
-        volume = best_match(claim, self.volumes.objects.values(), delayed)
+        names = {*self._reserved.get("", ()), *self._reserved.get(key_of(claim), ())}
+        volume = best_match(claim, (self.volumes.objects[name] for name in names), delayed)
         if volume is not None:
             await self._writes.bind(volume, claim)
             return True
@@ -288,3 +302,9 @@ class VolumeBinder(Controller):
         if not dig_str(volume, "metadata", "deletionTimestamp"):
             name, uid = dig_str(volume, "metadata", "name"), dig_str(volume, "metadata", "uid")
             await self.client.delete(PERSISTENTVOLUMES, None, name, uid=uid)
+
+
+def _claim_key(volume: JsonObject) -> str:
+    """The claim that a volume names; empty for none."""
+    reference = dig_object(volume, "spec", "claimRef")
+    return f"{dig_str(reference, 'namespace')}/{dig_str(reference, 'name')}" if reference else ""
