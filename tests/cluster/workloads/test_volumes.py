@@ -68,7 +68,7 @@ def test_volumes_that_do_not_fit_are_left(volume: JsonObject) -> None:
 
 
 def test_a_selector_chooses_by_labels() -> None:
-    gold = {**made("gold"), "metadata": {"name": "gold", "labels": {"tier": "gold"}}}
+    gold: JsonObject = {**made("gold"), "metadata": {"name": "gold", "labels": {"tier": "gold"}}}
     claim = wanted(selector={"matchLabels": {"tier": "gold"}})
 
     assert named(best_match(claim, [made("a"), gold], False)) == "gold"

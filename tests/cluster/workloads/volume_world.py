@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import wraps
 
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api.jsonview import dig_object, dig_str
@@ -136,9 +135,8 @@ def played(test: Callable[[World], Awaitable[None]]) -> Callable[[], None]:
         finally:
             await world.stop()
 
-    @wraps(test)
     def wrapped() -> None:
         asyncio.run(whole())
 
-    del wrapped.__wrapped__  # type: ignore[attr-defined]
+    wrapped.__name__ = test.__name__
     return wrapped

@@ -158,7 +158,7 @@ def test_index_that_may_not_be_retried_and_too_many_of_them_end_the_job(play: Pl
     script = '[ "$JOB_COMPLETION_INDEX" = 0 ] && sleep 100; exit 42'
     codes = {"containerName": "main", "operator": "In", "values": [42]}
     policy = {"rules": [{"action": "FailIndex", "onExitCodes": codes}]}
-    more = {"backoffLimitPerIndex": 3, "maxFailedIndexes": 1, "podFailurePolicy": policy}
+    more: Object = {"backoffLimitPerIndex": 3, "maxFailedIndexes": 1, "podFailurePolicy": policy}
     job(play, script, completions=4, parallelism=2, completionMode="Indexed", **more)
 
     status = end(play, "Failed")

@@ -282,7 +282,7 @@ class JobController(Controller):
             status["terminating"] = len(
                 [p for p in self._present(turn.pods, turn.job) if p.deleting and not p.finished]
             )
-        if settle(turn, outcome, status, freed):
+        if settle(turn, outcome if noted.whole else None, status, freed):
             job = await self._write(job, status)
             if outcome is not None and is_finished(job):
                 await self._tell_end(job, outcome)

@@ -17,10 +17,11 @@ MOST_UNCOUNTED = 500
 
 @dataclass(slots=True)
 class Tally:
-    """The next status of a job, and the pods to be freed once it is written."""
+    """The next status of a job, and the pods to be freed once it is written; `whole` if none is left for the next turn."""
 
     status: JsonObject
     free: list[PodView]
+    whole: bool
 
 
 def tally(turn: Turn, outcome: Outcome | None, status: JsonObject) -> Tally:
@@ -34,14 +35,11 @@ def tally(turn: Turn, outcome: Outcome | None, status: JsonObject) -> Tally:
         if gone and not (turn.indexed and kind == "succeeded"):
             status[kind] = dig_int(status, kind) + len(gone)
     indexes = set(turn.before_indexes)
-    free: list[PodView] = []
     keep = {pod.metadata.uid for pod in turn.last_failures().values()} if turn.per_index else set()
-    for pod in turn.tracked:
-        if len(free) >= MOST_UNCOUNTED:
-            break
-        if _may_free(turn, outcome, pod, keep):
-            free.append(pod)
-            _note(turn, outcome, pod, noted, indexes)
+    ended = [pod for pod in turn.tracked if _may_free(turn, outcome, pod, keep)]
+    free = ended[:MOST_UNCOUNTED]
+    for pod in free:
+        _note(turn, outcome, pod, noted, indexes)
     if turn.indexed:
         status["completedIndexes"] = write(indexes) or None
         status["succeeded"] = len(indexes)
@@ -51,7 +49,7 @@ def tally(turn: Turn, outcome: Outcome | None, status: JsonObject) -> Tally:
     status["uncountedTerminatedPods"] = written
     if outcome is not None:
         add_condition(status, outcome.kind, "True", outcome.reason, outcome.message, turn.now)
-    return Tally(status, free)
+    return Tally(status, free, len(free) == len(ended))
 
 
 def _may_free(turn: Turn, outcome: Outcome | None, pod: PodView, keep: set[str]) -> bool:
