@@ -136,6 +136,7 @@ STATEFULSETS = Resource(
     "apps", "v1", "StatefulSet", "statefulsets", short_names=("sts",), subresources=_SCALED
 )
 DAEMONSETS = Resource("apps", "v1", "DaemonSet", "daemonsets", short_names=("ds",), subresources=_STATUS)
+CONTROLLERREVISIONS = Resource("apps", "v1", "ControllerRevision", "controllerrevisions")
 KUBERNETES_JOBS = Resource("batch", "v1", "Job", "jobs", subresources=_STATUS)
 KUBERNETES_CRONJOBS = Resource(
     "batch", "v1", "CronJob", "cronjobs", short_names=("cj",), subresources=_STATUS
@@ -212,6 +213,7 @@ KUBERNETES_RESOURCES: tuple[Resource, ...] = (
     DEPLOYMENTS,
     STATEFULSETS,
     DAEMONSETS,
+    CONTROLLERREVISIONS,
     KUBERNETES_JOBS,
     KUBERNETES_CRONJOBS,
     PRIORITYCLASSES,

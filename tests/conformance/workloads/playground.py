@@ -14,6 +14,7 @@ NODE = "play-0"
 
 COLLECTIONS = {
     "pods": "/api/v1",
+    "persistentvolumeclaims": "/api/v1",
     "configmaps": "/api/v1",
     "serviceaccounts": "/api/v1",
     "events": "/api/v1",
@@ -21,6 +22,9 @@ COLLECTIONS = {
     "replicationcontrollers": "/api/v1",
     "replicasets": "/apis/apps/v1",
     "deployments": "/apis/apps/v1",
+    "statefulsets": "/apis/apps/v1",
+    "daemonsets": "/apis/apps/v1",
+    "controllerrevisions": "/apis/apps/v1",
     "jobs": "/apis/batch/v1",
     "poddisruptionbudgets": "/apis/policy/v1",
 }
@@ -82,6 +86,8 @@ class Playground:
             "replicasets": "ReplicaSet",
             "replicationcontrollers": "ReplicationController",
             "deployments": "Deployment",
+            "statefulsets": "StatefulSet",
+            "daemonsets": "DaemonSet",
             "jobs": "Job",
             "poddisruptionbudgets": "PodDisruptionBudget",
         }

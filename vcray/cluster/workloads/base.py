@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import ClassVar, Protocol, TypeVar
 
-from vcray.api.jsonview import dig_objects, dig_str
+from vcray.api.jsonview import dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import PODS, Resource
 from vcray.clock import rfc3339
 from vcray.cluster.workloads.informers import Informer, controller_of, json_informer
 from vcray.cluster.workloads.podview import PodView, pod_head, read_pod
 from vcray.kube.client import KubeClient
-from vcray.kube.errors import ApiError
+from vcray.kube.errors import ApiError, NotFound
 from vcray.kube.events import EventRecorder, involved_of
 from vcray.kube.workqueue import Time, WorkQueue
 
@@ -98,6 +98,19 @@ class Controller(ABC):
     @abstractmethod
     async def reconcile(self, key: str) -> float | None:
         """One turn; returns seconds until the next one, None for as soon as something happens."""
+
+    async def patch_status(
+        self, resource: Resource, informer: Informer[JsonObject], obj: JsonObject, status: JsonObject
+    ) -> None:
+        """Write those fields of a status that differ; a field of None goes. An object that is gone is left alone."""
+        before = dig_object(obj, "status")
+        changed = {name: value for name, value in status.items() if before.get(name) != value}
+        if not changed:
+            return
+        namespace, name = split(key_of(obj))
+        patch: JsonObject = {"metadata": {"uid": dig_str(obj, "metadata", "uid")}, "status": changed}
+        with suppress(NotFound):
+            informer.put(await self.client.patch(resource, namespace, name, patch, subresource="status"))
 
     async def tell(self, about: JsonObject, kind: str, reason: str, message: str) -> None:
         """Write an Event about an object. It is a courtesy: a server that fails on it does not fail the turn."""

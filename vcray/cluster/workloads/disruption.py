@@ -10,7 +10,14 @@ from collections.abc import Sequence
 
 from vcray.api.jsonview import dig, dig_int, dig_object, dig_objects, dig_str, dig_strings
 from vcray.api.meta import JsonObject, JsonValue, seconds_of
-from vcray.api.resources import DEPLOYMENTS, PODDISRUPTIONBUDGETS, PODS, REPLICASETS, REPLICATIONCONTROLLERS
+from vcray.api.resources import (
+    DEPLOYMENTS,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    REPLICASETS,
+    REPLICATIONCONTROLLERS,
+    STATEFULSETS,
+)
 from vcray.cluster.objects.selectors import selector_matches
 from vcray.cluster.workloads.base import Controller, Shared, key_of
 from vcray.cluster.workloads.deployment.sizes import replicas, scaled
@@ -33,7 +40,8 @@ class DisruptionController(Controller):
         super().__init__(shared, workers=1)
         self.budgets = shared.objects(PODDISRUPTIONBUDGETS)
         self._scaled = {
-            each.kind: shared.objects(each) for each in (REPLICASETS, REPLICATIONCONTROLLERS, DEPLOYMENTS)
+            each.kind: shared.objects(each)
+            for each in (REPLICASETS, REPLICATIONCONTROLLERS, STATEFULSETS, DEPLOYMENTS)
         }
         self.budgets.on_change(self._budget_changed)
         shared.pods.on_change(self._pod_changed)

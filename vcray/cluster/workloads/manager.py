@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from vcray.cluster.workloads.accounts import RootCertificateController, ServiceAccountController
 from vcray.cluster.workloads.base import Controller, Shared
 from vcray.cluster.workloads.cronjob.controller import CronJobController
+from vcray.cluster.workloads.daemonset.controller import DaemonSetController
 from vcray.cluster.workloads.deployment.controller import DeploymentController
 from vcray.cluster.workloads.disruption import DisruptionController
 from vcray.cluster.workloads.evictions import PodEviction
@@ -20,6 +21,7 @@ from vcray.cluster.workloads.policystatus import PolicyStatusController
 from vcray.cluster.workloads.protection import ClaimProtectionController, VolumeProtectionController
 from vcray.cluster.workloads.replicas import ReplicaSetController, ReplicationControllerController
 from vcray.cluster.workloads.scheduling.scheduler import DefaultScheduler
+from vcray.cluster.workloads.statefulset.controller import StatefulSetController
 from vcray.cluster.workloads.volumes.binder import VolumeBinder
 from vcray.cluster.workloads.volumes.ephemeral import EphemeralVolumeController
 from vcray.kube.client import KubeClient
@@ -33,6 +35,8 @@ CONTROLLERS: tuple[Callable[[Shared], Controller], ...] = (
     DeploymentController,
     ReplicaSetController,
     ReplicationControllerController,
+    StatefulSetController,
+    DaemonSetController,
     JobController,
     TtlController,
     CronJobController,

@@ -75,19 +75,25 @@ async def create_pod(controller: Controller, owner: JsonObject, pod: JsonObject)
 
 async def delete_pod(controller: Controller, owner: JsonObject, pod: PodView) -> None:
     """Delete a pod, if it is still that one, and say so in an event."""
+    if await remove_pod(controller, pod):
+        await controller.tell(owner, NORMAL, "SuccessfulDelete", f"Deleted pod: {pod.metadata.name}")
+
+
+async def remove_pod(controller: Controller, pod: PodView) -> bool:
+    """Delete a pod; False if it was gone already, or another's by now."""
     head = pod.metadata
     try:
         answer = await controller.client.delete(PODS, head.namespace, head.name, uid=head.uid)
     except (NotFound, Conflict):
         controller.shared.pods.remove(f"{head.namespace}/{head.name}", head.uid)
-        return
+        return False
     if answer.get("kind") == "Pod" and dig_str(answer, "metadata", "uid") == head.uid:
         view = view_of(answer)
         if view.deleting and _lingers(answer):
             controller.shared.pods.put(view)
         else:
             controller.shared.pods.remove(f"{head.namespace}/{head.name}", head.uid)
-    await controller.tell(owner, NORMAL, "SuccessfulDelete", f"Deleted pod: {head.name}")
+    return True
 
 
 def _lingers(pod: JsonObject) -> bool:

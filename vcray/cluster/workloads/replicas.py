@@ -20,9 +20,9 @@ from vcray.cluster.workloads.podcontrol import (
     pod_from,
 )
 from vcray.cluster.workloads.podview import PodView
-from vcray.cluster.workloads.selection import Selects, claim, selects
+from vcray.cluster.workloads.selection import Selects, claim, concerned, selects
 from vcray.errors import VcrayError
-from vcray.kube.errors import ApiError, NotFound
+from vcray.kube.errors import ApiError
 
 FAILURE = "ReplicaFailure"
 
@@ -48,19 +48,8 @@ class ReplicaController(Controller):
             self.queue.add(key_of(found))
 
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
-        for pod in (old, new):
-            owner = pod.controller if pod is not None else None
-            if pod is None:
-                continue
-            if owner is not None and (owner.kind, owner.api_version) == (
-                self.resource.kind,
-                self.resource.api_version,
-            ):
-                self.queue.add(f"{pod.metadata.namespace}/{owner.name}")
-            elif owner is None and pod.labels:
-                for replica_set in self.sets.in_namespace(pod.metadata.namespace):
-                    if self.selector(replica_set)(pod.labels):
-                        self.queue.add(key_of(replica_set))
+        for key in concerned(old, new, self.resource, self.sets, self.selector):
+            self.queue.add(key)
 
     async def reconcile(self, key: str) -> float | None:
         replica_set = self.sets.objects.get(key)
@@ -106,7 +95,7 @@ class ReplicaController(Controller):
             conditions = [each for each in conditions if each.get("type") != FAILURE]
         listed: list[JsonValue] = [*conditions]
         status["conditions"] = listed or None
-        await self._write(replica_set, status)
+        await self.patch_status(self.resource, self.sets, replica_set, status)
         return again
 
     def _counted(
@@ -134,23 +123,6 @@ class ReplicaController(Controller):
         if self.resource is REPLICASETS:
             status["terminatingReplicas"] = sum(pod.deleting and not pod.finished for pod in pods)
         return status, again
-
-    async def _write(self, replica_set: JsonObject, status: JsonObject) -> None:
-        before = dig_object(replica_set, "status")
-        changed = {name: value for name, value in status.items() if before.get(name) != value}
-        if not changed:
-            return
-        namespace, name = (
-            dig_str(replica_set, "metadata", "namespace"),
-            dig_str(replica_set, "metadata", "name"),
-        )
-        patch: JsonObject = {"metadata": {"uid": dig_str(replica_set, "metadata", "uid")}, "status": changed}
-        try:
-            self.sets.put(
-                await self.client.patch(self.resource, namespace, name, patch, subresource="status")
-            )
-        except NotFound:
-            return
 
 
 class ReplicaSetController(ReplicaController):

@@ -6,13 +6,14 @@ deleted. Both are patches that name the pod's uid.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from vcray.api.jsonview import dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import PODS, Resource
 from vcray.cluster.objects.selectors import selector_matches
-from vcray.cluster.workloads.base import Shared, owner_reference
+from vcray.cluster.workloads.base import Shared, key_of, owner_reference
+from vcray.cluster.workloads.informers import Informer
 from vcray.cluster.workloads.podview import PodView, view_of
 from vcray.kube.client import PatchType
 from vcray.kube.errors import Invalid, NotFound
@@ -27,10 +28,44 @@ def selects(selector: JsonValue) -> Selects:
     return lambda labels: selector_matches(selector, labels)
 
 
+def concerned(
+    old: PodView | None,
+    new: PodView | None,
+    resource: Resource,
+    owners: Informer[JsonObject],
+    selector: Callable[[JsonObject], Selects],
+) -> Iterator[str]:
+    """The keys of those that a change of a pod concerns: its controllers of this resource, or all that select an orphan."""
+    for pod in (old, new):
+        if pod is None:
+            continue
+        owner = pod.controller
+        if owner is not None:
+            if (owner.kind, owner.api_version) == (resource.kind, resource.api_version):
+                yield f"{pod.metadata.namespace}/{owner.name}"
+        elif pod.labels:
+            for each in owners.in_namespace(pod.metadata.namespace):
+                if selector(each)(pod.labels):
+                    yield key_of(each)
+
+
+def unfinished(pod: PodView) -> bool:
+    """Whether a pod has not ended: others are not adopted by controllers that only count what runs."""
+    return not pod.finished
+
+
 async def claim(
-    shared: Shared, resource: Resource, owner: JsonObject, test: Selects, finalizer: str = ""
+    shared: Shared,
+    resource: Resource,
+    owner: JsonObject,
+    test: Selects,
+    finalizer: str = "",
+    fits: Callable[[PodView], bool] = unfinished,
 ) -> list[PodView]:
-    """The pods of `owner`, after letting go and adopting. With `finalizer` adopted pods get it too."""
+    """The pods of `owner`, after letting go and adopting orphans that it selects and that it `fits`.
+
+    With `finalizer` adopted pods get it too.
+    """
     uid, namespace = dig_str(owner, "metadata", "uid"), dig_str(owner, "metadata", "namespace")
     deleting = bool(dig_str(owner, "metadata", "deletionTimestamp"))
     claimed: list[PodView] = []
@@ -42,7 +77,7 @@ async def claim(
     if deleting:
         return claimed
     for pod in list(shared.pods.orphans(namespace)):
-        if pod.active and test(pod.labels):
+        if not pod.deleting and test(pod.labels) and fits(pod):
             adopted = await _adopt(shared, pod, owner_reference(resource, owner), finalizer)
             if adopted is not None:
                 claimed.append(adopted)

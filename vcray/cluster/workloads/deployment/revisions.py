@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Sequence
-
-import msgspec
 
 from vcray.api.jsonview import dig_int, dig_object, dig_str, dig_strings
 from vcray.api.meta import JsonObject
 from vcray.api.resources import DEPLOYMENTS
 from vcray.cluster.workloads.base import owner_reference
 from vcray.cluster.workloads.deployment.sizes import DESIRED, MOST, bounds, replicas
+from vcray.cluster.workloads.history import short_hash
 
 HASH_LABEL = "pod-template-hash"
 REVISION, HISTORY = "deployment.kubernetes.io/revision", "deployment.kubernetes.io/revision-history"
@@ -27,7 +25,6 @@ _NOT_COPIED = frozenset(
     }
 )
 _HISTORY_LIMIT = 2000
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_NAME = 253
 
 
@@ -71,9 +68,7 @@ def revision(obj: JsonObject) -> int:
 def template_hash(deployment: JsonObject) -> str:
     """What tells this template from others of the deployment."""
     collisions = dig_int(deployment, "status", "collisionCount")
-    template = msgspec.json.encode(_bare(dig_object(deployment, "spec", "template")), order="sorted")
-    digest = hashlib.sha256(template + str(collisions or "").encode()).digest()
-    return "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:10])
+    return short_hash(_bare(dig_object(deployment, "spec", "template")), collisions)
 
 
 def new_set(deployment: JsonObject, old: Sequence[JsonObject], size: int) -> JsonObject:

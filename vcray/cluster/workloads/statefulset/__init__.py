@@ -1,0 +1,1 @@
+"""StatefulSets: `controller` watches and reports, `turn` decides, `members` makes pods and claims, `identity` and `claims` name them."""
