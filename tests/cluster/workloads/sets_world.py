@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.meta import JsonObject
-from vcray.api.resources import EVENTS, PODS, Resource
+from vcray.api.resources import EVENTS, PODS, STORAGECLASSES, Resource
 from vcray.cluster.kubelet import Fleet, FleetOptions
 from vcray.cluster.objects.store import Store
 from vcray.cluster.server.inprocess import InProcessTransport
@@ -16,6 +16,7 @@ from vcray.cluster.workloads import Workloads
 from vcray.kube.client import KubeClient
 
 LABELS: JsonObject = {"app": "web"}
+CLASS = "local"
 
 
 async def settle() -> None:
@@ -42,6 +43,14 @@ class SetsWorld:
         options = FleetOptions(lease_period_s=0.0, start_s=1.0)
         self.fleet = Fleet(transport, nodes, options=options, time=self.time)
         self.workloads = Workloads(transport, self.time)
+
+    async def start(self) -> None:
+        """Nodes, a class of volumes that are made for their claims, controllers."""
+        await self.fleet.start()
+        host_path: JsonObject = {"metadata": {"name": CLASS}, "provisioner": "kubernetes.io/host-path"}
+        await self.client.create(STORAGECLASSES, None, host_path)
+        await self.workloads.start()
+        await settle()
 
     async def pass_time(self, seconds: float) -> None:
         await settle()
@@ -89,9 +98,7 @@ def played(test: Callable[[SetsWorld], Awaitable[None]], nodes: int = 1) -> Call
 
     async def whole() -> None:
         world = SetsWorld(nodes)
-        await world.fleet.start()
-        await world.workloads.start()
-        await settle()
+        await world.start()
         try:
             await test(world)
         finally:

@@ -22,6 +22,7 @@ from vcray.cluster.workloads.podview import (
     PodView,
     view_of,
 )
+from vcray.kube.client import Propagation
 
 NOW = 1000.0
 RUN, STAY, GO = Verdict(True, True), Verdict(False, True), Verdict(False, False)
@@ -104,7 +105,9 @@ def named(operator: str, *values: str) -> JsonObject:
 def test_template_and_taints_say_which_nodes_want_a_pod(
     pod: JsonObject, where: JsonObject, verdict: Verdict
 ) -> None:
-    assert Placing(daemons(**pod)).verdict(where) == verdict
+    owner: JsonObject = {"spec": {"template": {"spec": pod}}}
+
+    assert Placing(owner).verdict(where) == verdict
 
 
 def test_toleration_of_a_silent_node_loses_its_limit() -> None:
@@ -330,6 +333,35 @@ async def test_ended_pods_are_replaced_and_told_of(world: SetsWorld) -> None:
     assert {"FailedDaemonPod", "SucceededDaemonPod"} <= await world.reasons()
 
 
+@played
+async def test_ended_pod_that_a_finalizer_holds_back_is_replaced_at_once(world: SetsWorld) -> None:
+    await agents(world)
+    await bind(world)
+    [name] = await world.names(PODS)
+    await world.patch(PODS, name, {"metadata": {"finalizers": ["example.com/wait"]}})
+
+    await world.patch(PODS, name, {"status": {"phase": "Failed"}}, "status")
+    await world.pass_time(1)
+
+    assert name in await world.names(PODS)
+    assert len(await world.names(PODS)) == 2
+
+
+@played
+async def test_only_labels_and_taints_of_nodes_bring_a_turn(world: SetsWorld) -> None:
+    await agents(world)
+    [controller] = [each for each in world.workloads.controllers if each.name == "daemonset-controller"]
+    added: list[str] = []
+    setattr(controller.queue, "add", added.append)  # noqa: B010
+
+    await world.client.patch(NODES, None, "node-0", {"metadata": {"annotations": {"a": "b"}}})
+    await world.pass_time(1)
+    assert added == []
+    await world.client.patch(NODES, None, "node-0", {"metadata": {"labels": {"a": "b"}}})
+    await world.pass_time(1)
+    assert added == ["default/agent"]
+
+
 @partial(played, nodes=3)
 async def test_rollout_goes_from_node_to_node(world: SetsWorld) -> None:
     await agents(world)
@@ -365,7 +397,7 @@ async def test_orphans_are_taken_over_with_their_history_by_a_set_that_comes_aga
     await agents(world)
     await bind(world)
     before = await world.names(PODS), await world.names(CONTROLLERREVISIONS)
-    await world.client.delete(DAEMONSETS, "default", "agent", propagation="Orphan")
+    await world.client.delete(DAEMONSETS, "default", "agent", propagation=Propagation.ORPHAN)
     await world.pass_time(1)
     assert await world.names(DAEMONSETS) == []
 
@@ -373,8 +405,8 @@ async def test_orphans_are_taken_over_with_their_history_by_a_set_that_comes_aga
     await world.pass_time(3)
 
     assert (await world.names(PODS), await world.names(CONTROLLERREVISIONS)) == before
-    [found] = await world.items(PODS)
-    assert [dig_str(each, "kind") for each in dig_objects(found, "metadata", "ownerReferences")] == [
-        "DaemonSet"
-    ]
+    for resource in (PODS, CONTROLLERREVISIONS):
+        [found] = await world.items(resource)
+        owners = [dig_str(each, "kind") for each in dig_objects(found, "metadata", "ownerReferences")]
+        assert owners == ["DaemonSet"]
     assert (await world.status(DAEMONSETS, "agent"))["updatedNumberScheduled"] == 1

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cluster.workloads.sets_world import LABELS, SetsWorld, played, template
+from tests.cluster.workloads.sets_world import CLASS, LABELS, SetsWorld, played, template
 from vcray.api.jsonview import dig, dig_objects, dig_str, dig_strings
 from vcray.api.meta import JsonObject
-from vcray.api.resources import CONTROLLERREVISIONS, PERSISTENTVOLUMECLAIMS, PODS, STATEFULSETS
+from vcray.api.resources import (
+    CONTROLLERREVISIONS,
+    PERSISTENTVOLUMECLAIMS,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    STATEFULSETS,
+)
 from vcray.cluster.workloads.history import short_hash
 from vcray.cluster.workloads.statefulset.claims import owners_wanted
 from vcray.cluster.workloads.statefulset.identity import ordinal_of
 
 SET: JsonObject = {"metadata": {"name": "web", "uid": "set"}}
+CLAIM: JsonObject = {
+    "accessModes": ["ReadWriteOnce"],
+    "resources": {"requests": {"storage": "1Gi"}},
+    "storageClassName": CLASS,
+}
 POD: JsonObject = {"metadata": {"name": "web-0", "uid": "pod"}}
 
 
@@ -33,7 +44,7 @@ def spec(replicas: int, **more: object) -> JsonObject:
 def claims(scaled: str = "Retain", deleted: str = "Retain") -> dict[str, object]:
     claim: JsonObject = {
         "metadata": {"name": "data"},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        "spec": CLAIM,
     }
     policy: JsonObject = {"whenScaled": scaled, "whenDeleted": deleted}
     return {"volumeClaimTemplates": [claim], "persistentVolumeClaimRetentionPolicy": policy}
@@ -89,6 +100,22 @@ async def test_pods_go_from_the_last_and_none_while_another_is_not_available(wor
 
     await world.delete(PODS, "web-0")
     await world.pass_time(5)
+    assert await world.names(PODS) == ["web-0"]
+
+
+@played
+async def test_of_surplus_pods_that_are_not_available_the_first_goes_first(world: SetsWorld) -> None:
+    await world.create(STATEFULSETS, "web", spec(3))
+    await world.pass_time(5)
+    unready: JsonObject = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+    for name in ("web-1", "web-2"):
+        await world.patch(PODS, name, unready, "status")
+    await world.patch(STATEFULSETS, "web", {"spec": {"replicas": 1}})
+    assert len(await world.names(PODS)) == 3
+
+    ready: JsonObject = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    await world.patch(PODS, "web-2", ready, "status")
+    await world.pass_time(1)
     assert await world.names(PODS) == ["web-0"]
 
 
@@ -198,6 +225,18 @@ async def test_revision_whose_name_another_has_gets_one_of_its_own(world: SetsWo
     assert len(await world.names(CONTROLLERREVISIONS)) == 2
 
 
+@played
+async def test_budget_reckons_with_the_pods_that_the_set_wants(world: SetsWorld) -> None:
+    await world.create(STATEFULSETS, "web", spec(4, template=on_node(ready=False)))
+    await world.create(
+        PODDISRUPTIONBUDGETS, "web", {"minAvailable": "50%", "selector": {"matchLabels": LABELS}}
+    )
+    await world.pass_time(5)
+
+    status = await world.status(PODDISRUPTIONBUDGETS, "web")
+    assert (status["expectedPods"], status["desiredHealthy"]) == (4, 2)
+
+
 # -- whose pods -----------------------------------------------------------------------------------------------
 
 
@@ -267,6 +306,7 @@ async def test_pod_that_comes_back_waits_until_its_former_claim_is_gone(world: S
     await world.patch(STATEFULSETS, "web", {"spec": {"replicas": 2}})
     await world.pass_time(5)
     assert await world.names(PODS) == ["user", "web-0"]
+    assert "FailedCreate" not in await world.reasons()
 
     await world.delete(PODS, "user")
     await world.pass_time(5)
@@ -279,7 +319,7 @@ async def test_pod_that_comes_back_waits_until_its_former_claim_is_gone(world: S
 async def test_no_pod_is_made_while_its_claim_is_being_deleted(world: SetsWorld) -> None:
     claim: JsonObject = {
         "metadata": {"name": "data-web-0", "finalizers": ["example.com/wait"]},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        "spec": CLAIM,
     }
     await world.client.create(PERSISTENTVOLUMECLAIMS, "default", claim)
     await world.delete(PERSISTENTVOLUMECLAIMS, "data-web-0")

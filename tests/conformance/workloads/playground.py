@@ -14,7 +14,6 @@ NODE = "play-0"
 
 COLLECTIONS = {
     "pods": "/api/v1",
-    "persistentvolumeclaims": "/api/v1",
     "configmaps": "/api/v1",
     "serviceaccounts": "/api/v1",
     "events": "/api/v1",

@@ -1,14 +1,34 @@
 """StatefulSets, by kube-controller-manager and by the embedded cluster's controllers."""
 
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 from tests.conformance.workloads.playground import Object, Playground, template
 
 LABELS = {"app": "web"}
-CLAIM = {
-    "metadata": {"name": "data"},
-    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-}
+CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+
+
+@pytest.fixture
+def classed(play: Playground) -> Iterator[Playground]:
+    """A namespace with a class of its own name, whose volumes are made for their claims."""
+    play.client.create(
+        CLASSES, {"metadata": {"name": play.namespace}, "provisioner": "kubernetes.io/host-path"}
+    )
+    yield play
+    play.client.delete(f"{CLASSES}/{play.namespace}")
+
+
+def claim(play: Playground) -> Object:
+    """The template of a set's claims."""
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+        "storageClassName": play.namespace,
+    }
+    return {"metadata": {"name": "data"}, "spec": spec}
 
 
 def stateful_set(play: Playground, replicas: int, **spec: Any) -> Object:
@@ -17,7 +37,7 @@ def stateful_set(play: Playground, replicas: int, **spec: Any) -> Object:
         "serviceName": "peers",
         "selector": {"matchLabels": LABELS},
         "template": template(labels=LABELS, terminationGracePeriodSeconds=0),
-        "volumeClaimTemplates": [CLAIM],
+        "volumeClaimTemplates": [claim(play)],
         **spec,
     }
     return play.create("statefulsets", "web", whole)
@@ -35,7 +55,8 @@ def images(play: Playground) -> dict[str, str]:
     return {pod["metadata"]["name"]: pod["spec"]["containers"][0]["image"] for pod in play.pods("Running")}
 
 
-def test_pods_have_names_and_claims_of_their_own_and_are_updated_from_the_last(play: Playground) -> None:
+def test_pods_have_names_and_claims_of_their_own_and_are_updated_from_the_last(classed: Playground) -> None:
+    play = classed
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}
     made = stateful_set(play, 2, ordinals={"start": 3}, revisionHistoryLimit=0, updateStrategy=rolling)
     assert made["spec"]["updateStrategy"]["rollingUpdate"] == {"partition": 0}
@@ -65,8 +86,8 @@ def test_pods_have_names_and_claims_of_their_own_and_are_updated_from_the_last(p
             "controller-revision-hash": first,
         }
         assert (pod["spec"]["hostname"], pod["spec"]["subdomain"]) == (name, "peers")
-        claim = {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{name}"}}
-        assert claim in pod["spec"]["volumes"]
+        volume = {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{name}"}}
+        assert volume in pod["spec"]["volumes"]
         assert play.get("persistentvolumeclaims", f"data-{name}")["metadata"]["labels"] == LABELS
         told |= {
             f"Create Pod {name} in StatefulSet web successful",
@@ -96,7 +117,8 @@ def test_pods_have_names_and_claims_of_their_own_and_are_updated_from_the_last(p
     )
 
 
-def test_parallel_set_replaces_what_fails_and_lets_claims_go_with_their_pods(play: Playground) -> None:
+def test_parallel_set_replaces_what_fails_and_lets_claims_go_with_their_pods(classed: Playground) -> None:
+    play = classed
     policy = {"whenScaled": "Delete", "whenDeleted": "Delete"}
     stateful_set(
         play,

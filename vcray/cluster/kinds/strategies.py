@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import cache
 
-from vcray.api.jsonview import dig, dig_object, dig_objects, dig_str
+from vcray.api.jsonview import dig, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.kinds.computed import TEMPLATE_GENERATION
 from vcray.cluster.kinds.data import kinds_data, type_name
@@ -106,8 +106,9 @@ def _volume(obj: JsonObject, now: str) -> None:
 def _stateful_set(obj: JsonObject, now: str) -> None:
     for claim in dig_objects(obj, "spec", "volumeClaimTemplates"):
         claim["apiVersion"], claim["kind"] = "v1", "PersistentVolumeClaim"
-    # behind the gate MaxUnavailableStatefulSet, which is off
-    dig_object(obj, "spec", "updateStrategy", "rollingUpdate").pop("maxUnavailable", None)
+    rolling = section(section(obj, "spec"), "updateStrategy").get("rollingUpdate")
+    if isinstance(rolling, dict):  # the gate MaxUnavailableStatefulSet is off
+        rolling.pop("maxUnavailable", None)
 
 
 def _daemon_set(obj: JsonObject, now: str) -> None:

@@ -245,7 +245,7 @@ def read_pod(raw: msgspec.Raw) -> PodView:
         deletion_timestamp=head.deletion_timestamp,
         owner_references=(_FOREIGN,),
     )
-    spec = PodSpecView(pod.spec.node_name, pod.spec.scheduler_name) if pod.spec.affinity else pod.spec
+    spec = msgspec.structs.replace(pod.spec, affinity=None) if pod.spec.affinity else pod.spec
     return PodView(short, spec, _PHASES.setdefault(pod.status.phase, PodStatusView(pod.status.phase)))
 
 

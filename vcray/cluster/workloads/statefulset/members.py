@@ -40,7 +40,6 @@ class Members:
             raise
         view = view_of(made)
         self._controller.shared.pods.put(view)
-        await self.own_claims(stateful_set, view, ordinal)
         await self._tell(stateful_set, "Create", name)
         return view
 
