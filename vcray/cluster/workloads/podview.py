@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from vcray.api.meta import JsonObject
+from vcray.cluster.workloads.affinityview import AffinityView, named_node
 from vcray.cluster.workloads.informers import Head
 
 _OURS = frozenset({"ReplicaSet", "ReplicationController", "Job", "StatefulSet", "DaemonSet"})
@@ -61,38 +62,6 @@ class VolumeView(_View, frozen=True):
     name: str = ""
     persistent_volume_claim: ClaimSource | None = None
     ephemeral: EphemeralSource | None = None
-
-
-class FieldRequirement(_View, frozen=True):
-    """A requirement of a node's own fields, such as its name."""
-
-    key: str = ""
-    operator: str = ""
-    values: tuple[str, ...] | None = None
-
-
-class FieldTerm(_View, frozen=True):
-    """Of a node selector term, the part that is about fields."""
-
-    match_fields: tuple[FieldRequirement, ...] | None = None
-
-
-class RequiredNodes(_View, frozen=True):
-    """A node selector."""
-
-    node_selector_terms: tuple[FieldTerm, ...] | None = None
-
-
-class NodeAffinityView(_View, frozen=True):
-    """Which nodes a pod insists on."""
-
-    required_during_scheduling_ignored_during_execution: RequiredNodes | None = None
-
-
-class AffinityView(_View, frozen=True):
-    """Of a pod's affinity, what may name its node."""
-
-    node_affinity: NodeAffinityView | None = None
 
 
 class PodSpecView(_View, frozen=True):
@@ -184,19 +153,6 @@ class PodView(_View, frozen=True):
         sources = [each.persistent_volume_claim for each in self.spec.volumes or ()]
         return [each.claim_name for each in sources if each is not None] + self.ephemeral_claims()
 
-    @property
-    def target_node(self) -> str:
-        """The node it is on or, if it waits, the one its affinity names; empty if there is none."""
-        affinity = self.spec.affinity.node_affinity if self.spec.affinity else None
-        required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-        if self.spec.node_name or required is None:
-            return self.spec.node_name
-        for term in required.node_selector_terms or ():
-            for field in term.match_fields or ():
-                if (field.key, field.operator) == ("metadata.name", "In"):
-                    return field.values[0] if field.values is not None and len(field.values) == 1 else ""
-        return ""
-
     def condition(self, kind: str) -> Condition | None:
         """Its condition of a kind."""
         return next((each for each in self.status.conditions or () if each.type == kind), None)
@@ -215,6 +171,11 @@ class PodView(_View, frozen=True):
         if not min_ready_s or found.last_transition_time is None:
             return 0.0
         return found.last_transition_time.timestamp() + min_ready_s
+
+    @property
+    def target_node(self) -> str:
+        """The node it is on or, if it waits, the one its affinity names; empty if there is none."""
+        return self.spec.node_name or named_node(self.spec.affinity)
 
     @property
     def restarts(self) -> int:
