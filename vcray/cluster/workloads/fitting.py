@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from vcray.api.jsonview import dig, dig_list, dig_objects, dig_str, dig_strings
+from vcray.api.jsonview import dig, dig_list, dig_object, dig_objects, dig_str, dig_strings
 from vcray.api.meta import JsonObject
 from vcray.cluster.objects.selectors import selector_matches
 
@@ -23,23 +23,23 @@ def tolerates(toleration: JsonObject, taint: JsonObject) -> bool:
 
 def tolerated(tolerations: Sequence[JsonObject], node: JsonObject, effects: Sequence[str]) -> bool:
     """Whether all taints of a node that have one of these effects are covered."""
-    return all(
-        any(tolerates(each, taint) for each in tolerations)
-        for taint in dig_objects(node, "spec", "taints")
-        if taint.get("effect") in effects
-    )
+    for taint in dig_objects(node, "spec", "taints"):
+        if taint.get("effect") in effects and not any(tolerates(each, taint) for each in tolerations):
+            return False
+    return True
 
 
 def selected(spec: JsonObject, node: JsonObject) -> bool:
     """Whether a node meets a pod's node selector and one term of its required node affinity, if it has any."""
-    labels = dig_strings(node, "metadata", "labels")
-    if any(labels.get(key) != value for key, value in dig_strings(spec, "nodeSelector").items()):
+    wanted, labels = dig_object(spec, "nodeSelector"), dig_object(node, "metadata", "labels")
+    if any(labels.get(key) != value for key, value in wanted.items()):
         return False
     path = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     if dig(spec, *path) is None:
         return True
     fields = {_NAME: dig_str(node, "metadata", "name")}
-    return any(_term_holds(term, labels, fields) for term in dig_objects(spec, *path, "nodeSelectorTerms"))
+    words = dig_strings(node, "metadata", "labels")
+    return any(_term_holds(term, words, fields) for term in dig_objects(spec, *path, "nodeSelectorTerms"))
 
 
 def _term_holds(term: JsonObject, labels: Mapping[str, str], fields: Mapping[str, str]) -> bool:

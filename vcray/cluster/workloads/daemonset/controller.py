@@ -9,7 +9,7 @@ from vcray.api.jsonview import dig, dig_int, dig_object, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import DAEMONSETS, NODES
 from vcray.cluster.workloads.base import Controller, Shared, key_of
-from vcray.cluster.workloads.daemonset.placing import daemon_for, is_updated
+from vcray.cluster.workloads.daemonset.placing import daemon_for
 from vcray.cluster.workloads.daemonset.plan import FailurePace, Plan, Scene, manage, oldest_first
 from vcray.cluster.workloads.daemonset.rollout import roll
 from vcray.cluster.workloads.history import HASH_LABEL, History, Revisions
@@ -139,7 +139,6 @@ def counted(scene: Scene) -> tuple[JsonObject, float | None]:
     """
     scheduled = misplaced = ready = updated = available = 0
     waits: list[float] = []
-    min_ready = dig_int(scene.daemon_set, "spec", "minReadySeconds")
     for node, verdict in scene.verdicts.items():
         pods = oldest_first(scene.pods.get(node, ()))
         if not pods:
@@ -147,10 +146,10 @@ def counted(scene: Scene) -> tuple[JsonObject, float | None]:
         if not verdict.run:
             misplaced += 1
             continue
-        pod, at = pods[0], pods[0].available_at(min_ready)
+        pod, at = pods[0], pods[0].available_at(scene.min_ready_s)
         scheduled += 1
         ready += pod.ready
-        updated += is_updated(scene.daemon_set, pod, scene.mark)
+        updated += scene.updated(pod)
         available += at is not None and at <= scene.now
         waits += [at - scene.now] if at is not None and at > scene.now else []
     status: JsonObject = {

@@ -13,7 +13,6 @@ from vcray.cluster.workloads.fitting import selected, tolerated
 from vcray.cluster.workloads.history import HASH_LABEL
 from vcray.cluster.workloads.nodes import NOT_READY, UNREACHABLE, UNSCHEDULABLE
 from vcray.cluster.workloads.podcontrol import pod_from
-from vcray.cluster.workloads.podview import PodView
 
 GENERATION_LABEL = "pod-template-generation"
 _OVERLOOKED = (
@@ -76,12 +75,6 @@ def generation(daemon_set: JsonObject) -> str:
     """How often the template changed, as the deprecated annotation tells; empty if it is no number."""
     text = dig_strings(daemon_set, "metadata", "annotations").get(TEMPLATE_GENERATION, "")
     return text if text.isascii() and text.isdigit() else ""
-
-
-def is_updated(daemon_set: JsonObject, pod: PodView, mark: str) -> bool:
-    """Whether a pod is of the set's present template, whose hash is `mark`."""
-    number = generation(daemon_set)
-    return pod.labels.get(HASH_LABEL) == mark or (bool(number) and pod.labels.get(GENERATION_LABEL) == number)
 
 
 def daemon_for(daemon_set: JsonObject, mark: str, node: str) -> JsonObject:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from vcray.api.jsonview import dig, dig_int, dig_str
 from vcray.api.meta import JsonObject
-from vcray.cluster.workloads.daemonset.placing import Placing, Verdict
+from vcray.cluster.workloads.daemonset.placing import GENERATION_LABEL, Placing, Verdict, generation
 from vcray.cluster.workloads.deployment.sizes import scaled
 from vcray.cluster.workloads.history import HASH_LABEL
 from vcray.cluster.workloads.podview import PodView
@@ -61,7 +61,8 @@ class FailurePace:
 
 @dataclass(slots=True)
 class Scene:
-    """A DaemonSet at one moment: what each node wants and the pods that it has; `mark` is the hash of the present template.
+    """A DaemonSet at one moment: what each node wants and the pods that it has; `mark` is the hash of the present template,
+    `number` its generation; `desired` nodes should have a pod, which may have company while it is replaced if the set `surges`.
 
     Pods that have ended and are being deleted are not among them.
     """
@@ -71,6 +72,10 @@ class Scene:
     now: float
     verdicts: dict[str, Verdict]
     pods: dict[str, list[PodView]]
+    desired: int
+    surges: bool
+    number: str
+    min_ready_s: int
 
     @classmethod
     def of(
@@ -88,12 +93,10 @@ class Scene:
             if pod.target_node and not (pod.finished and pod.deleting):
                 placed.setdefault(pod.target_node, []).append(pod)
         verdicts = {name: placing.verdict(nodes[name]) for name in sorted(nodes)}
-        return cls(daemon_set, mark, now, verdicts, placed)
-
-    @property
-    def desired(self) -> int:
-        """How many nodes should have a pod."""
-        return sum(verdict.run for verdict in self.verdicts.values())
+        desired = sum(verdict.run for verdict in verdicts.values())
+        surges = bound(daemon_set, "maxSurge", 1) > 0
+        number, min_ready_s = generation(daemon_set), dig_int(daemon_set, "spec", "minReadySeconds")
+        return cls(daemon_set, mark, now, verdicts, placed, desired, surges, number, min_ready_s)
 
     def wants(self, node: str) -> bool:
         """Whether a node should have a pod."""
@@ -102,19 +105,29 @@ class Scene:
 
     def available(self, pod: PodView) -> bool:
         """Whether a pod has been ready for long enough."""
-        at = pod.available_at(dig_int(self.daemon_set, "spec", "minReadySeconds"))
+        at = pod.available_at(self.min_ready_s)
         return at is not None and at <= self.now
 
-    def bound(self, name: str, nodes: int) -> int:
-        """`maxSurge` or `maxUnavailable` of so many nodes, percentages rounded up; 0 without rolling updates."""
-        strategy = dig(self.daemon_set, "spec", "updateStrategy")
-        if dig_str(strategy, "type") not in ("", "RollingUpdate"):
-            return 0
-        return scaled(dig(strategy, "rollingUpdate", name), nodes, up=True)
+    def updated(self, pod: PodView) -> bool:
+        """Whether a pod is of the present template."""
+        labels = pod.labels
+        return labels.get(HASH_LABEL) == self.mark or (
+            bool(self.number) and labels.get(GENERATION_LABEL) == self.number
+        )
+
+
+def bound(daemon_set: JsonObject, name: str, nodes: int) -> int:
+    """`maxSurge` or `maxUnavailable` of so many nodes, percentages rounded up; 0 without rolling updates."""
+    strategy = dig(daemon_set, "spec", "updateStrategy")
+    if dig_str(strategy, "type") not in ("", "RollingUpdate"):
+        return 0
+    return scaled(dig(strategy, "rollingUpdate", name), nodes, up=True)
 
 
 def oldest_first(pods: Sequence[PodView]) -> list[PodView]:
     """Pods that have a node first, then by age, then by name."""
+    if len(pods) <= 1:
+        return list(pods)
 
     def rank(pod: PodView) -> tuple[bool, float, str]:
         created = pod.metadata.creation_timestamp
@@ -146,7 +159,7 @@ def _tend(scene: Scene, node: str, pods: Sequence[PodView], pace: FailurePace, p
         if pod.finished:
             _end(scene, node, pod, pace, plan)
     running = [pod for pod in staying if not pod.finished]
-    if not scene.bound("maxSurge", 1):
+    if not scene.surges:
         plan.delete += oldest_first(running)[1:]
     elif not running:
         if scene.verdicts[node].run:

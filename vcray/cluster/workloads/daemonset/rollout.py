@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vcray.cluster.workloads.daemonset.placing import is_updated
-from vcray.cluster.workloads.daemonset.plan import Plan, Scene
+from vcray.cluster.workloads.daemonset.plan import Plan, Scene, bound
 from vcray.cluster.workloads.podview import PodView
 
 Pair = tuple[PodView | None, PodView | None]
@@ -16,10 +15,10 @@ Pair = tuple[PodView | None, PodView | None]
 
 def roll(scene: Scene) -> Plan:
     """Pods that may go, and nodes that may get a second one."""
-    surge = scene.bound("maxSurge", scene.desired)
+    surge = bound(scene.daemon_set, "maxSurge", scene.desired)
     if surge:
         return _surge(scene, surge)
-    return _replace(scene, scene.bound("maxUnavailable", scene.desired) or 1)
+    return _replace(scene, bound(scene.daemon_set, "maxUnavailable", scene.desired) or 1)
 
 
 def _pairs(scene: Scene) -> Iterator[tuple[str, Pair | None]]:
@@ -27,8 +26,10 @@ def _pairs(scene: Scene) -> Iterator[tuple[str, Pair | None]]:
     wanting = (name for name in scene.verdicts if scene.wants(name) and name not in scene.pods)
     for node in sorted({*scene.pods, *wanting}):
         pods = [pod for pod in scene.pods.get(node, ()) if not pod.deleting]
-        new = [pod for pod in pods if is_updated(scene.daemon_set, pod, scene.mark)]
-        old = [pod for pod in pods if pod not in new]
+        new: list[PodView] = []
+        old: list[PodView] = []
+        for pod in pods:
+            (new if scene.updated(pod) else old).append(pod)
         if len(new) > 1 or len(old) > 1:
             yield node, None
         else:
