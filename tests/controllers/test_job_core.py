@@ -33,6 +33,7 @@ def test_new_job_is_pending_with_a_podgroup_and_no_pods() -> None:
 
 
 def test_pods_are_made_once_the_podgroup_is_admitted() -> None:
+    """api-controllers.md 10.1."""
     w = world()
     w.submit(tasks=[a_task("ps", 1), a_task("w", 2)])
 
@@ -61,6 +62,7 @@ def test_job_runs_at_its_minimum_and_completes_when_all_pods_succeed() -> None:
 
 
 def test_completed_job_keeps_its_pods_but_neither_podgroup_nor_counters() -> None:
+    """api-controllers.md 10.7."""
     w = world()
     w.running()
 
@@ -75,6 +77,7 @@ def test_completed_job_keeps_its_pods_but_neither_podgroup_nor_counters() -> Non
 
 
 def test_first_write_of_completed_has_the_counters() -> None:
+    """api-controllers.md 10.8."""
     w = world()
     w.running()
     w.pod_phase("Succeeded")
@@ -86,6 +89,7 @@ def test_first_write_of_completed_has_the_counters() -> None:
 
 
 def test_conditions_hold_each_phase_once_latest_last() -> None:
+    """api-controllers.md 10.21."""
     w = world()
     w.running()
     w.pod_phase("Succeeded")
@@ -176,7 +180,7 @@ def test_absent_minima_mean_what_the_webhook_would_fill_in() -> None:
     task = a_task("", 2)
     del task["name"]
 
-    w.submit(minAvailable=0, maxRetry=0, tasks=[task])
+    w.submit(maxRetry=0, tasks=[task])
     w.admit()
 
     assert w.pods() == ["j-default0-0", "j-default0-1"]
@@ -239,6 +243,7 @@ def test_stale_status_write_is_tried_again() -> None:
 
 
 def test_job_with_a_missing_queue_waits_and_runs_once_the_queue_is_there_o_069() -> None:
+    """api-controllers.md 10.34, decided otherwise: docs/differences.md."""
     w = world()
 
     w.submit(queue="ghost")
@@ -284,6 +289,7 @@ def test_no_pod_is_made_after_the_job_is_deleted_o_061() -> None:
 
 
 def test_job_made_again_waits_for_the_old_pods_names_o_057() -> None:
+    """api-controllers.md 10.58."""
     w = world(graceful=True)
     w.running(tasks=[a_task(replicas=2)])
     old = raw.uid(w.job())
@@ -382,3 +388,29 @@ def test_pods_carry_what_plugins_and_tools_select_by() -> None:
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+def test_minimum_of_0_that_is_stated_counts() -> None:
+    """api-controllers.md 10.25."""
+    w = world()
+    w.running(minAvailable=2, tasks=[a_task(replicas=2, least=0)])
+
+    w.change(JOBS, "ns", "j", spec__minAvailable=0)
+    w.settle()
+
+    assert raw.number(w.podgroups()[0], "spec", "minMember", default=-1) == 0
+    w.pod_phase("Failed")
+    assert w.phase() == "Completed"
+
+
+def test_job_that_lost_its_podgroup_and_is_scaled_down_does_not_swing_between_phases() -> None:
+    w = world()
+    w.submit(minAvailable=0, tasks=[a_task("a", 1), a_task("b", 2)])
+    w.admit()
+
+    w.remove(PODGROUPS, "ns", raw.name(w.podgroups()[0]))
+    w.change_tasks(b=0)
+
+    assert w.phases == ["Pending", "Running"]
+    w.admit()
+    assert w.pods() == ["j-a-0"]

@@ -170,6 +170,7 @@ def test_other_exit_codes_do_not_match() -> None:
 
 
 def test_task_policy_goes_before_the_jobs() -> None:
+    """api-controllers.md 10.13."""
     w = world()
     w.running(
         tasks=[a_task(policies=[policy("RestartJob", "PodFailed")])],
@@ -182,6 +183,7 @@ def test_task_policy_goes_before_the_jobs() -> None:
 
 
 def test_job_policy_answers_what_the_tasks_does_not() -> None:
+    """api-controllers.md 10.13."""
     w = world()
     w.running(
         tasks=[a_task(policies=[policy("RestartJob", "PodEvicted")])],
@@ -220,6 +222,7 @@ def test_restarting_is_written_once_with_the_pods_that_end() -> None:
 
 
 def test_kill_marks_pods_then_writes_the_status_and_only_then_deletes() -> None:
+    """api-controllers.md 10.10."""
     w = world()
     w.running(policies=[policy("RestartJob", "PodFailed")])
     w.effects.clear()
@@ -238,6 +241,7 @@ def test_kill_marks_pods_then_writes_the_status_and_only_then_deletes() -> None:
 
 
 def test_max_retry_n_gives_one_restart_less_and_ends_failed_through_restarting() -> None:
+    """api-controllers.md 10.5."""
     w = world()
     w.running(maxRetry=2, policies=[policy("RestartJob", "PodFailed")])
 
@@ -472,6 +476,7 @@ def test_timeout_is_not_started_anew_by_the_same_event() -> None:
 
 
 def test_timeouts_are_armed_again_after_a_restart_of_the_controller() -> None:
+    """api-controllers.md 10.57."""
     w = world()
     w.submit(policies=[policy("AbortJob", "PodPending", timeout="10s")])
     w.admit()
@@ -513,3 +518,25 @@ def test_pod_replaced_under_its_name_in_one_change_counts_as_deleted() -> None:
     w.settle()
 
     assert w.phases[-1] == "Aborting"
+
+
+def test_exit_code_0_of_a_policy_is_none() -> None:
+    w = world()
+    w.running(tasks=[a_task(replicas=2)], policies=[{"action": "AbortJob", "exitCode": 0}])
+
+    w.pod_phase("Failed", "j-t-0", code=0)
+    w.remove(PODS, "ns", "j-t-1")
+    w.settle()
+
+    assert executed(w) == []
+
+
+def test_delayed_action_that_is_but_a_sync_lets_the_job_end() -> None:
+    w = world()
+    w.running(policies=[policy("ResumeJob", "PodFailed", timeout="10s")])
+    w.pod_phase("Failed", "j-t-0")
+    assert w.phase() == "Running"
+
+    w.advance(10)
+
+    assert w.phase() == "Failed"

@@ -52,6 +52,15 @@ class Do(StrEnum):
     STAY = "keep the state"
     DRAIN = "Closed without PodGroups, else Closing"
 
+    @property
+    def targets(self) -> tuple[tuple[str, QueueState], ...]:
+        """The condition and the state of each way that it may go; the root queue is never closed."""
+        if self is Do.OPEN:
+            return (("", QueueState.OPEN),)
+        if self is Do.STAY:
+            return ()
+        return (("without PodGroups", QueueState.CLOSED), ("with PodGroups", QueueState.CLOSING))
+
 
 TABLE: Final[Mapping[QueueState, Mapping[QueueAction, Do]]] = {
     QueueState.OPEN: {QueueAction.OPEN: Do.STAY, QueueAction.CLOSE: Do.CLOSE, QueueAction.SYNC: Do.STAY},

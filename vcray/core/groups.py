@@ -1,7 +1,7 @@
 """PodGroups at the end of a session: what plugins say of them, their phase, status and event.
 
-Rules are Volcano's job updater's, with one departure: a group is Completed only when no member waits or runs
-(volcano-sh/volcano#5871). Only groups that changed, or wait, cost more than a few array operations.
+Rules are Volcano's job updater's; the phases are a table of their own (`groupphases`).
+Only groups that changed, or wait, cost more than a few array operations.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from vcray.core.arrays import Bool, Int
 from vcray.core.decisions import READY, Event, GroupUpdate
+from vcray.core.groupphases import phases
 from vcray.core.ledger import Ledger
 from vcray.core.reasons import group_sentence, origin_sentence
 from vcray.core.record import Record
@@ -165,32 +166,10 @@ def close_groups(view: View, collector: Collector) -> tuple[tuple[GroupUpdate, .
 
 
 def _phases(view: View, collector: Collector) -> Int:
-    """(J,) Phase of each group by its pods.
-
-    Unknown: pods run though the group was called unschedulable in this session. Running or Completed: enough pods are
-    scheduled or done. Else Inqueue if it was, else Pending. A Completed group whose pods are all gone stays Completed:
-    admitted again it would hold its minResources for ever (volcano-sh/volcano#2633)."""
-    jobs, count = view.snapshot.jobs, view.jobs.count
-    complaint: Bool = np.zeros(len(jobs), dtype=np.bool_)
-    complaint[[job for job, new in collector.conditions.items() if UNSCHEDULABLE in new]] = True
-    completed = count[Status.SUCCEEDED] + count[Status.FAILED]
-    scheduled = count[Status.RUNNING] + count[Status.BOUND] + completed + releasing_on_nodes(view)
-    waiting = count[[Status.PENDING, Status.ALLOCATED, Status.PIPELINED, Status.BINDING]].sum(axis=0)
-    done = (scheduled == completed) & (waiting == 0)
-    phase = np.where(view.jobs.phase == Phase.INQUEUE, Phase.INQUEUE, Phase.PENDING)
-    phase = np.where(scheduled >= jobs.min_available, np.where(done, Phase.COMPLETED, Phase.RUNNING), phase)
-    phase = np.where(complaint & (count[Status.RUNNING] > 0), Phase.UNKNOWN, phase)
-    over = (view.jobs.phase == Phase.COMPLETED) & (count.sum(axis=0) == 0)
-    phase = np.where(over, Phase.COMPLETED, phase)
-    kept = np.maximum(view.jobs.phase, Phase.PENDING)
-    return np.where(jobs.queue == MISSING, kept, phase).astype(np.int64)
-
-
-def releasing_on_nodes(view: View) -> Int:
-    """(J,) Pods of each job that are being deleted and still hold a node."""
-    tasks = view.snapshot.tasks
-    on_node = (view.status == Status.RELEASING) & (tasks.node != MISSING)
-    return np.bincount(tasks.job[on_node], minlength=len(view.snapshot.jobs))
+    """(J,) Phase of each group; see `groupphases`."""
+    stuck: Bool = np.zeros(len(view.snapshot.jobs), dtype=np.bool_)
+    stuck[[job for job, new in collector.conditions.items() if UNSCHEDULABLE in new]] = True
+    return phases(view, stuck)
 
 
 def _says_more(new: Mapping[str, tuple[str, str]], old: tuple[Condition, ...]) -> bool:

@@ -13,7 +13,7 @@ from operator import itemgetter
 import numpy as np
 
 from vcray.core.arrays import Bool, Int, IntLike
-from vcray.core.groups import releasing_on_nodes
+from vcray.core.groupphases import releasing_on_nodes
 from vcray.core.hooks import Closing, Vote
 from vcray.core.plugin import Args, Plugin
 from vcray.core.subjobs import SubJob, promised_tasks, ready_tasks

@@ -33,6 +33,8 @@ from vcray.controllers.base import (
 )
 from vcray.controllers.cronjob.book import Book, Memory
 from vcray.controllers.cronjob.jobs import (
+    CONCURRENCY,
+    Beside,
     cron_job_of,
     history_to_delete,
     is_over,
@@ -292,10 +294,10 @@ def _promise(book: Book, request: CronRequest, at: float) -> Effects:
 
 def _make_room(book: Book, slot: float) -> Steps[bool]:
     """What the concurrency policy does about active jobs; whether another one may be made."""
-    policy = raw.text(book.cron_job, "spec", "concurrencyPolicy")
-    if not book.active or policy not in ("Forbid", "Replace"):
+    policy = CONCURRENCY.get(raw.text(book.cron_job, "spec", "concurrencyPolicy"), Beside.MAKE)
+    if not book.active or policy is Beside.MAKE:
         return True
-    if policy == "Forbid":
+    if policy is Beside.SKIP:
         why = "Skipping job creation because another job is already running"
         yield from book.warn_once("ForbidConcurrent", why, str(slot))
         return False

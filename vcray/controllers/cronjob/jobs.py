@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
+from enum import StrEnum
 from typing import Final
 
 from vcray.api import names
@@ -21,6 +22,25 @@ HISTORY: Final = (
     ("failedJobsHistoryLimit", 1, (JobPhase.FAILED, JobPhase.TERMINATED)),
 )
 """Field of the spec, its default, and the phases of which so many jobs stay. Aborted jobs stay: somebody may resume them."""
+
+
+class Beside(StrEnum):
+    """What is done with a time that is due while earlier jobs are active."""
+
+    MAKE = "makes the job"
+    SKIP = (
+        "skips it and leaves `lastScheduleTime`, so that the latest time that was skipped is started when the active job "
+        "ends, if its deadline allows"
+    )
+    REPLACE = "deletes the active jobs, then makes it; makes none while one cannot be deleted"
+
+
+CONCURRENCY: Final[Mapping[str, Beside]] = {
+    "Allow": Beside.MAKE,
+    "Forbid": Beside.SKIP,
+    "Replace": Beside.REPLACE,
+}
+"""concurrencyPolicy -> what is done beside active jobs (api-controllers.md 4.4). No policy is Allow."""
 
 
 def job_name(cron_job: JsonObject, slot: float) -> str:

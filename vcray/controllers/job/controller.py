@@ -1,7 +1,7 @@
 """The vcjob controller: requests in, one action of the lifecycle table out.
 
-It remembers delayed actions (see `policies`) and nothing else that counts; parsed jobs are kept by resourceVersion to
-save time.
+It remembers delayed actions (see `policies`) and evictions that were not answered yet (see `evictions`) and nothing else
+that counts; parsed jobs are kept by resourceVersion to save time.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from vcray.controllers.base import (
     one_object_each,
 )
 from vcray.controllers.job import events
+from vcray.controllers.job.evictions import Evictions
 from vcray.controllers.job.kill import kill_all, kill_target, target_of
-from vcray.controllers.job.lifecycle import TABLE, Do, step_for, unfinished
-from vcray.controllers.job.policies import SYNC, Answer, Timers, has_policies, has_timeouts, resolve
+from vcray.controllers.job.lifecycle import TABLE, TARGETED, Do, step_for, unfinished
+from vcray.controllers.job.policies import SYNC, Answer, Delayed, Timers, has_policies, has_timeouts, resolve
 from vcray.controllers.job.request import CommandRequest, JobRequest
 from vcray.controllers.job.sync import sync_job
 from vcray.controllers.job.turn import Turn
@@ -49,6 +50,7 @@ class JobController:
     def __init__(self, max_requeue: int = 15) -> None:
         self.max_requeue = max_requeue
         self.timers = Timers()
+        self.evictions = Evictions()
         self._views: dict[str, tuple[str, JobView | None]] = {}
 
     def requests(self, change: Change, seen: Seen) -> Iterable[Request]:
@@ -62,7 +64,7 @@ class JobController:
         if change.resource == PODS:
             return self._pod_request(change, seen)
         if change.resource == PODGROUPS:
-            return events.podgroup_request(change, seen)
+            return self._group_request(change, seen)
         if change.resource == JOBS:
             if change.new is None:
                 self._forget(change)
@@ -87,9 +89,10 @@ class JobController:
             return
         turn = Turn(job, seen, now)
         delayed = self.timers.due(request)
-        action = delayed.action if delayed else resolve(request, job).action
+        action = delayed.action if delayed else self._answer(request, turn)[1].action
         if delayed:
             self.timers.drop(request.key, [delayed])
+        self.evictions.answered(request)
         message = f"Job failed on action {action} for retry limit reached"
         yield from turn.event("Normal", "ExecuteAction", message)
         yield from self._act(turn, JobAction.TERMINATE_JOB.value, request)
@@ -98,50 +101,70 @@ class JobController:
         pod = change.object
         job = self._view(raw.namespace(pod), raw.text(raw.controller(pod), "name"), seen)
         request = events.pod_request(change, job, seen)
-        if request is None or job is None or has_timeouts(job) or resolve(request, job) != SYNC:
+        if request is None:
+            return None
+        if job is not None and not has_timeouts(job) and resolve(request, job) == SYNC:
+            # No policy cares: all such events of the job are one request, so that n pods do not cost n * n steps.
+            return JobRequest(namespace=request.namespace, job=request.job)
+        if request.event == JobEvent.POD_EVICTED:
+            self.evictions.note(request)
+        return request
+
+    def _group_request(self, change: Change, seen: Seen) -> JobRequest | None:
+        """A group that is Unknown when it is first seen counts, unless the answer leaves it so: then it was given already."""
+        request = events.podgroup_request(change, seen)
+        if request is None or change.old is not None or request.event != JobEvent.UNKNOWN:
             return request
-        # No policy cares: all such events of the job are one request, so that n pods do not cost n * n steps.
-        return JobRequest(namespace=request.namespace, job=request.job)
+        job = self._view(request.namespace, request.job, seen)
+        if job is not None and resolve(request, job).action in TARGETED:
+            return JobRequest(namespace=request.namespace, job=request.job)
+        return request
 
     def _handle(self, request: JobRequest, turn: Turn) -> Effects:
         if request.timer:
             delayed = self.timers.due(request)
             if delayed is not None and delayed.request.uid in ("", turn.job.uid):
-                yield from self._act(turn, delayed.action, delayed.request)
+                yield from self._act(turn, delayed.action, delayed.request, delayed)
                 self.timers.drop(request.key, [delayed])
                 self.timers.on_action(delayed.request, delayed.action)
             return
         self.timers.on_event(request, turn.seen.get(PODS, request.namespace, request.pod))
+        if request.event == JobEvent.POD_EVICTED and not self.evictions.waits(request):
+            request = JobRequest(
+                namespace=request.namespace, job=request.job
+            )  # a sync has answered it already
         request, answer = self._answer(request, turn)
         if answer.delay_s:
             yield from self._delay(request, answer, turn)
             answer = SYNC
-        if answer.action not in _INTERNAL_ACTIONS:
+        if answer.action != JobAction.SYNC_JOB:
             yield from turn.event("Normal", "ExecuteAction", f"Start to execute action {answer.action} ")
         yield from self._act(turn, answer.action, request)
+        self.evictions.answered(request)
         if answer.action not in _INTERNAL_ACTIONS:
             self.timers.on_action(request, answer.action)
 
     def _answer(self, request: JobRequest, turn: Turn) -> tuple[JobRequest, Answer]:
-        """The action of a request. Where that is but a sync, an event that pods still show and whose policy has not
-        acted yet goes first: it may have been missed, and a sync might end the job for good."""
+        """The action of a request. Where that is but a sync, an event whose policy has not acted yet goes first: it may
+        have been missed, and a sync might end the job for good."""
         answer = resolve(request, turn.job)
-        if (
-            answer != SYNC
-            or turn.job.phase not in _NOTICING
-            or turn.job.deleting
-            or not has_policies(turn.job)
-        ):
-            return request, answer
-        for shown in events.shown_by_pods(turn.job, turn.seen):
+        return (answer == SYNC and self._unanswered(turn, request)) or (request, answer)
+
+    def _unanswered(self, turn: Turn, request: JobRequest) -> tuple[JobRequest, Answer] | None:
+        """An event other than this request that pods still show, or an eviction, whose policy has not acted yet."""
+        if turn.job.phase not in _NOTICING or turn.job.deleting or not has_policies(turn.job):
+            return None
+        for shown in (*self.evictions.of(request.key), *events.shown_by_pods(turn.job, turn.seen)):
             due = resolve(shown, turn.job)
+            if shown == request:
+                continue
             if due.action == JobAction.RESTART_PARTITION and not shown.partition:
                 continue
             if due.delay_s and self.timers.is_armed(shown, due.action):
                 continue
             if step_for(turn.job.phase, due.action).do is not Do.SYNC:
                 return shown, due
-        return request, answer
+        return None
 
     def _delay(self, request: JobRequest, answer: Answer, turn: Turn) -> Effects:
         delayed = self.timers.arm(request, answer, turn.now)
@@ -152,14 +175,18 @@ class JobController:
         yield from turn.event("Normal", "ExecuteAction", message)
         yield Again(answer.delay_s, replace(request, timer=delayed.serial))
 
-    def _act(self, turn: Turn, action: str, request: JobRequest) -> Effects:
+    def _act(self, turn: Turn, action: str, request: JobRequest, delayed: Delayed | None = None) -> Effects:
         step = step_for(turn.job.phase, action)
         if step.do is Do.SYNC:
-            held = self.timers.awaits_failure(request.key, turn.job.uid)
-            yield from sync_job(turn, unfinished(step.then) if held else step.then)
+            held = self.timers.awaits_failure(request.key, turn.job.uid, delayed)
+            then = unfinished(step.then) if held else step.then
+            if not (yield from sync_job(turn, then, lambda: self._unanswered(turn, request) is not None)):
+                yield Again(0, JobRequest(namespace=request.namespace, job=request.job))
         elif step.do is Do.KILL_TARGET:
             chosen = target_of(turn, action, request.task, request.pod, request.partition)
-            if chosen is not None:
+            if chosen is None:
+                yield from self._act(turn, JobAction.SYNC_JOB.value, request)
+            else:
                 yield from kill_target(turn, chosen, step.then)
         else:
             yield from kill_all(turn, step.do is Do.KILL_UNFINISHED, step.then)
@@ -198,4 +225,5 @@ class JobController:
         key = f"{raw.namespace(gone)}/{raw.name(gone)}"
         waiting = self.timers.jobs.get(key, {})
         self.timers.drop(key, [item for item in waiting.values() if item.request.uid in ("", raw.uid(gone))])
+        self.evictions.forget(key, raw.uid(gone))
         self._views.pop(raw.uid(gone), None)

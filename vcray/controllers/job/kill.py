@@ -19,7 +19,7 @@ from vcray.api.meta import JsonObject
 from vcray.api.resources import PODGROUPS, PODS
 from vcray.controllers import raw
 from vcray.controllers.base import All, Delete, Effects, Outcome, Patch, ReconcileError, Steps
-from vcray.controllers.job.lifecycle import Follow, stay
+from vcray.controllers.job.lifecycle import Then, stay
 from vcray.controllers.job.podgroup import find_podgroup
 from vcray.controllers.job.status import Counts, stamped, with_running_duration
 from vcray.controllers.job.turn import Turn, run_job_delete
@@ -30,7 +30,7 @@ Chosen: TypeAlias = Callable[[JsonObject], bool]
 OUT_OF_SYNC_PATCH: JsonObject = {"metadata": {"annotations": {names.CONTROLLER_OUT_OF_SYNC: "true"}}}
 
 
-def kill_all(turn: Turn, keep_finished: bool, then: Follow) -> Effects:
+def kill_all(turn: Turn, keep_finished: bool, then: Then) -> Effects:
     """Delete the job's pods (without the finished ones), its plugins' objects and its PodGroup."""
     if turn.job.deleting or (then is stay and _nothing_left(turn)):
         return
@@ -47,7 +47,7 @@ def kill_all(turn: Turn, keep_finished: bool, then: Follow) -> Effects:
     yield from delete_pods(turn, doomed)
 
 
-def kill_target(turn: Turn, chosen: Chosen, then: Follow) -> Effects:
+def kill_target(turn: Turn, chosen: Chosen, then: Then) -> Effects:
     """Delete some of the job's pods; version and PodGroup stay."""
     if turn.job.deleting:
         return
@@ -125,7 +125,7 @@ def listed(failures: Sequence[Outcome]) -> str:
     return "[" + " ".join(failure.why for failure in failures) + "]"
 
 
-def _write_status(turn: Turn, doomed: int, then: Follow) -> Effects:
+def _write_status(turn: Turn, doomed: int, then: Then) -> Effects:
     """Take the plugins' objects away, work out the phase from what is about to end, write it."""
     going = sum(1 for pod in pods_of(turn.job, turn.seen) if raw.terminating(pod))
     before = turn.status.phase

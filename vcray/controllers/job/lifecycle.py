@@ -1,12 +1,13 @@
 """What an action does to a job, by the phase that the job is in. This table is the rule book.
 
 A step is *what to do* (sync the pods with the spec, kill all pods, kill the pods of a target), whether finished pods
-are kept when all are killed, and *what follows*: a function from the job and its new counters to the next status.
+are kept when all are killed, and *what follows*: the phase that is entered, or the ways out, of which the first whose sign
+the new counters show is taken (`signs`).
 Phases move in two steps on purpose: Restarting, Aborting, Terminating and Completing are written while pods are
 still being deleted, and left by a later turn, so that a watcher sees each of them.
 
-Volcano's states are the model (pkg/controllers/job/state), with one departure: a resume is not a retry
-(volcano-sh/volcano#3067).
+Volcano's states are the model (api-controllers.md 2.4), with one departure: a resume is not a retry
+(volcano-sh/volcano#3067). docs/controllers.md shows the table and draws it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from vcray.api.batch import JobAction, JobPhase
+from vcray.controllers.job.signs import Sign, shows
 from vcray.controllers.job.status import Status
 from vcray.controllers.job.view import JobView
 
@@ -38,7 +40,32 @@ class Do(Enum):
     KILL_TARGET = "kill target"
 
 
-Follow: TypeAlias = Callable[[JobView, Status], Status]
+Then: TypeAlias = Callable[[JobView, Status], Status]
+"""From the job and its new counters to the next status."""
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """What becomes of the phase: `enters` one at once, perhaps as a retry, or takes the first of `ways` that shows."""
+
+    name: str
+    enters: JobPhase | None = None
+    is_retry: bool = False
+    ways: tuple[tuple[Sign, JobPhase], ...] = ()
+
+    def __call__(self, job: JobView, status: Status) -> Status:
+        if self.enters is not None:
+            retries = status.retry_count + (1 if self.is_retry else 0)
+            return replace(status, phase=self.enters.value, retry_count=retries)
+        for sign, phase in self.ways:
+            if shows(sign, job, status):
+                return replace(status, phase=phase.value)
+        return status
+
+    @property
+    def targets(self) -> tuple[JobPhase, ...]:
+        """Phases that it may lead to, beside the one that it starts from."""
+        return (self.enters,) if self.enters is not None else tuple(phase for _, phase in self.ways)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,94 +76,31 @@ class Step:
     then: Follow
 
 
-def stay(job: JobView, status: Status) -> Status:
-    """Keep the phase."""
-    return status
-
-
-def restart(job: JobView, status: Status) -> Status:
-    """Enter Restarting, at the cost of a retry."""
-    return replace(status, phase=JobPhase.RESTARTING.value, retry_count=status.retry_count + 1)
-
-
-def resume(job: JobView, status: Status) -> Status:
-    """Enter Restarting; a resume costs no retry."""
-    return replace(status, phase=JobPhase.RESTARTING.value)
-
-
-def abort(job: JobView, status: Status) -> Status:
-    """Enter Aborting."""
-    return replace(status, phase=JobPhase.ABORTING.value)
-
-
-def terminate(job: JobView, status: Status) -> Status:
-    """Enter Terminating."""
-    return replace(status, phase=JobPhase.TERMINATING.value)
-
-
-def complete(job: JobView, status: Status) -> Status:
-    """Enter Completing."""
-    return replace(status, phase=JobPhase.COMPLETING.value)
-
-
-def start(job: JobView, status: Status) -> Status:
-    """Running once as many pods as the minimum run or have run."""
-    counts = status.counts
-    if job.min_available <= counts.running + counts.succeeded + counts.failed:
-        return replace(status, phase=JobPhase.RUNNING.value)
-    return status
-
-
-def finish(job: JobView, status: Status) -> Status:
-    """Completed or Failed when all pods have ended (or enough succeeded); Pending when too many wait again."""
-    counts, total, least = status.counts, job.replicas, job.spec.min_success
-    if total == 0:
-        return status
-    if least is not None and counts.succeeded >= least:
-        return replace(status, phase=JobPhase.COMPLETED.value)
-    if counts.succeeded + counts.failed == total:
-        good = least is None and _tasks_succeeded(job, status) and counts.succeeded >= job.min_available
-        return replace(status, phase=(JobPhase.COMPLETED if good else JobPhase.FAILED).value)
-    if counts.pending > total - job.min_available:
-        return replace(status, phase=JobPhase.PENDING.value)
-    return status
-
-
-def _tasks_succeeded(job: JobView, status: Status) -> bool:
-    """Every task reached its minimum; not asked when the job's own minimum is smaller than theirs together."""
-    if job.min_available < sum(task.needed for task in job.tasks):
-        return True
-    tasks = status.counts.tasks
-    return all(
-        tasks[task.name].get("Succeeded", 0) >= task.needed for task in job.tasks if task.name in tasks
-    )
-
-
-def restarted(job: JobView, status: Status) -> Status:
-    """Failed when the retries are used up; Pending once enough pods are no longer being deleted."""
-    if status.retry_count >= job.max_retry:
-        return replace(status, phase=JobPhase.FAILED.value)
-    if job.replicas - status.counts.terminating >= status.min_available:
-        return replace(status, phase=JobPhase.PENDING.value)
-    return status
+stay: Final = Follow("stay")
+restart: Final = Follow("Restarting, retryCount + 1", JobPhase.RESTARTING, is_retry=True)
+resume: Final = Follow("Restarting", JobPhase.RESTARTING)
+abort: Final = Follow("Aborting", JobPhase.ABORTING)
+terminate: Final = Follow("Terminating", JobPhase.TERMINATING)
+complete: Final = Follow("Completing", JobPhase.COMPLETING)
+start: Final = Follow("start", ways=((Sign.STARTED, JobPhase.RUNNING),))
+finish: Final = Follow(
+    "finish",
+    ways=(
+        (Sign.EMPTY, JobPhase.RUNNING),
+        (Sign.ENOUGH, JobPhase.COMPLETED),
+        (Sign.WELL, JobPhase.COMPLETED),
+        (Sign.OVER, JobPhase.FAILED),
+        (Sign.WAITING, JobPhase.PENDING),
+    ),
+)
+restarted: Final = Follow("restarted", ways=((Sign.SPENT, JobPhase.FAILED), (Sign.CLEARED, JobPhase.PENDING)))
 
 
 def _ended(phase: JobPhase) -> Follow:
-    def follow(job: JobView, status: Status) -> Status:
-        counts = status.counts
-        alive = counts.terminating or counts.pending or counts.running
-        return status if alive else replace(status, phase=phase.value)
-
-    follow.__name__ = f"{phase.value} when no pod is left"
-    return follow
+    return Follow(f"{phase.value} when {Sign.LIFELESS.value}", ways=((Sign.LIFELESS, phase),))
 
 
-_aborted = _ended(JobPhase.ABORTED)
-_terminated = _ended(JobPhase.TERMINATED)
-_completed = _ended(JobPhase.COMPLETED)
-
-
-def unfinished(then: Follow) -> Follow:
+def unfinished(then: Follow) -> Then:
     """The same, but not into an end phase: an action that is due later still has to find the job alive."""
 
     def follow(job: JobView, status: Status) -> Status:
@@ -168,17 +132,17 @@ TABLE: Final[Mapping[str, Mapping[str, Step]]] = {
     },
     JobPhase.ABORTING: {
         JobAction.RESUME_JOB: Step(Do.KILL_UNFINISHED, resume),
-        OTHER: Step(Do.KILL_UNFINISHED, _aborted),
+        OTHER: Step(Do.KILL_UNFINISHED, _ended(JobPhase.ABORTED)),
     },
     JobPhase.ABORTED: {
         JobAction.RESUME_JOB: Step(Do.KILL_UNFINISHED, resume),
         OTHER: Step(Do.KILL_UNFINISHED, stay),
     },
-    JobPhase.TERMINATING: {OTHER: Step(Do.KILL_UNFINISHED, _terminated)},
-    JobPhase.COMPLETING: {OTHER: Step(Do.KILL_UNFINISHED, _completed)},
+    JobPhase.TERMINATING: {OTHER: Step(Do.KILL_UNFINISHED, _ended(JobPhase.TERMINATED))},
+    JobPhase.COMPLETING: {OTHER: Step(Do.KILL_UNFINISHED, _ended(JobPhase.COMPLETED))},
     **{phase: {OTHER: Step(Do.KILL_UNFINISHED, stay)} for phase in FINISHED},
 }
-"""phase -> action -> step."""
+"""phase -> action -> step. A job without a phase is written as Pending before it is synced."""
 
 
 def step_for(phase: str, action: str) -> Step:

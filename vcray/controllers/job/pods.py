@@ -73,7 +73,7 @@ def _labels(job: JobView, task: TaskView, index: int) -> Mapping[str, str]:
         names.QUEUE_NAME: job.queue,
         **{key: stored[key] for key in _COPIED_LABELS if key in stored},
     }
-    if _is_forwarded(job):
+    if is_forwarded(job):
         labels[names.JOB_FORWARDING] = "true"
     if task.partition_size:
         labels[names.PARTITION_ID] = str(index // task.partition_size)
@@ -98,7 +98,7 @@ def _annotations(
     }
     if task.spec.topology_policy:
         annotations[names.NUMA_TOPOLOGY_POLICY] = task.spec.topology_policy
-    if _is_forwarded(job):
+    if is_forwarded(job):
         annotations[names.JOB_FORWARDING] = "true"
     return annotations
 
@@ -111,7 +111,8 @@ def disruption_budget(annotations: Mapping[str, str]) -> dict[str, str]:
     return {}
 
 
-def _is_forwarded(job: JobView) -> bool:
+def is_forwarded(job: JobView) -> bool:
+    """The job may run in another cluster; its pods say so too."""
     return raw.annotation(job.raw, names.JOB_FORWARDING) == "true"
 
 

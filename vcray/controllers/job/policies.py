@@ -53,14 +53,14 @@ def resolve(request: JobRequest, job: JobView) -> Answer:
 
 
 def _matches(policy: LifecyclePolicy, request: JobRequest) -> bool:
-    """By event (`*` is any; PodPending only with a time-out, for every pod starts there), else by exit code."""
+    """By event (`*` is any; PodPending only with a time-out, for every pod starts there), else by exit code (0 is none)."""
     events: set[str] = {event.value for event in policy.events}
     if policy.event is not None:
         events.add(policy.event.value)
     named = request.event != "" and (request.event in events or JobEvent.ANY.value in events)
     if named and not (request.event == JobEvent.POD_PENDING and policy.timeout is None):
         return True
-    return policy.exit_code is not None and policy.exit_code == request.exit_code
+    return bool(policy.exit_code) and policy.exit_code == request.exit_code
 
 
 def _delay(policy: LifecyclePolicy) -> float:
@@ -122,10 +122,13 @@ class Timers:
         item = self.jobs.get(request.key, {}).get((request.pod, action))
         return item is not None and item.request.uid == request.uid
 
-    def awaits_failure(self, key: str, uid: str) -> bool:
-        """Whether a failed pod of the job will be acted on later: until then the job must not end by itself."""
+    def awaits_failure(self, key: str, uid: str, due: Delayed | None = None) -> bool:
+        """Whether a failed pod of the job will be acted on later than `due`: until then the job must not end by itself."""
         waiting = self.jobs.get(key, {}).values()
-        return any(item.request.event == JobEvent.POD_FAILED and item.request.uid == uid for item in waiting)
+        return any(
+            item is not due and item.request.event == JobEvent.POD_FAILED and item.request.uid == uid
+            for item in waiting
+        )
 
     def due(self, request: JobRequest) -> Delayed | None:
         """The delayed action that a timer request stands for; None when it was cancelled."""

@@ -6,9 +6,10 @@ the PodGroup past Pending, so a job that cannot start costs no pods; until then 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from vcray.api import names
 from vcray.api.batch import JobPhase
 from vcray.api.meta import JsonObject
 from vcray.api.resources import PODS, QUEUES
@@ -16,9 +17,9 @@ from vcray.controllers import raw
 from vcray.controllers.base import All, Create, Effects, ReconcileError, Steps
 from vcray.controllers.job.claims import keep_claims
 from vcray.controllers.job.kill import delete_pods, is_marked, listed
-from vcray.controllers.job.lifecycle import Follow
+from vcray.controllers.job.lifecycle import Then
 from vcray.controllers.job.podgroup import find_podgroup, is_admitted, keep_podgroup
-from vcray.controllers.job.pods import build_pod, may_start, pod_name
+from vcray.controllers.job.pods import build_pod, is_forwarded, may_start, pod_name
 from vcray.controllers.job.status import counted, stamped, status_of
 from vcray.controllers.job.turn import Turn, run_job_add, run_job_update
 from vcray.controllers.job.view import TaskView, pods_of, task_of
@@ -36,12 +37,15 @@ class _Plan:
     delete: list[JsonObject] = field(default_factory=list)
 
 
-def sync_job(turn: Turn, then: Follow) -> Effects:
-    """Set up, create and delete pods, count, write the status if anything differs. Raises ReconcileError."""
+def sync_job(turn: Turn, then: Then, overtaken: Callable[[], bool] = lambda: False) -> Steps[bool]:
+    """Set up, create and delete pods, count, write the status if anything differs. Raises ReconcileError.
+
+    False when it gave way before it came to the pods: `overtaken` tells that meanwhile something happened to them that
+    a policy has to answer first."""
     if turn.job.deleting:
-        return
+        return True
     if find_podgroup(turn.job, turn.seen) is None and not (yield from turn.lives()):
-        return
+        return True
     if turn.job.phase in ("", JobPhase.PENDING):
         yield from _initiate(turn)
     else:
@@ -52,12 +56,15 @@ def sync_job(turn: Turn, then: Follow) -> Effects:
     if podgroup is not None:
         yield from _tell_why_pending(turn, podgroup)
     if podgroup is not None and is_admitted(podgroup):
+        if overtaken():
+            return False
         yield from _sync_pods(turn)
     else:
         yield from _finish_kill(turn)
     turn.status = then(turn.job, turn.status)
     if turn.status != status_of(turn.job):
         yield from turn.write_status(stamped(turn.status, turn.now))
+    return True
 
 
 def _initiate(turn: Turn) -> Effects:
@@ -75,8 +82,13 @@ def _initiate(turn: Turn) -> Effects:
 
 
 def _note_queue(turn: Turn) -> Effects:
-    """Say once, by event and in the job's state, that its queue is missing; the job waits (volcano-sh/volcano#195)."""
-    missing = turn.seen.get(QUEUES, "", turn.job.queue) is None
+    """Say once, by event and in the job's state, that its queue is missing; the job waits (volcano-sh/volcano#195).
+
+    A job of a queue that reaches into other clusters is marked as one that is forwarded (api-controllers.md 2.5)."""
+    queue = turn.seen.get(QUEUES, "", turn.job.queue)
+    if raw.tables(queue or {}, "spec", "extendClusters") and not is_forwarded(turn.job):
+        yield from turn.annotate(names.JOB_FORWARDING, "true")
+    missing = queue is None
     known = turn.status.reason == QUEUE_NOT_FOUND
     if missing and not known:
         message = f'unable to find job queue: queue.scheduling.volcano.sh "{turn.job.queue}" not found'

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from vcray.api.batch import JobPhase
-from vcray.api.meta import JsonValue
+from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import JOBS
 from vcray.controllers import raw
 from vcray.controllers.base import (
@@ -65,6 +65,12 @@ class Turn:
         """Change the job itself by JSON patch; the status in memory stays. Raises ReconcileError."""
         outcome = yield Patch(JOBS, self.job.namespace, self.job.name, patch, "json")
         self._took(outcome, "update the job")
+
+    def annotate(self, key: str, value: str) -> Effects:
+        """Set an annotation of the job. Raises ReconcileError."""
+        note: JsonObject = {"metadata": {"annotations": {key: value}}}
+        outcome = yield Patch(JOBS, self.job.namespace, self.job.name, note)
+        self._took(outcome, "annotate the job")
 
     def mark(self, key: str, value: str | None) -> None:
         """Note in memory that the job has set something up (None: no longer); the next status write stores it."""

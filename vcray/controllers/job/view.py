@@ -2,7 +2,7 @@
 
 What an admission webhook would have filled in holds here too, so that a job that never met one behaves the same:
 an unnamed task is `default<index>`; a task's minimum is its own, else minPartitions * partitionSize, else its replicas;
-the job's minimum is the sum of those; maxRetry 0 is 3; no queue is `default`; no scheduler is `volcano`
+the job's minimum, where it states none, is the sum of those (0 is a minimum: an update may ask for it); maxRetry 0 is 3; no queue is `default`; no scheduler is `volcano`
 (Volcano's `/jobs/mutate`).
 """
 
@@ -136,7 +136,10 @@ def view_job(job: JsonObject) -> JobView | None:
         TaskView(index, spec.name or f"default{index}", _needed(spec), spec)
         for index, spec in enumerate(model.spec.tasks)
     )
-    return JobView(job, model, tasks, model.spec.min_available or sum(task.needed for task in tasks))
+    given = "min_available" in model.spec.model_fields_set
+    return JobView(
+        job, model, tasks, model.spec.min_available if given else sum(task.needed for task in tasks)
+    )
 
 
 def _needed(spec: TaskSpec) -> int:
