@@ -85,6 +85,7 @@ async def test_refusal_carries_the_rules_text() -> None:
 
 
 async def test_deletion_comes_without_an_object() -> None:
+    """api-controllers.md 10.43."""
     async with admission_host() as host:
         response = await host.review("/queues/validate", "DELETE", None, name="root")
 
@@ -169,6 +170,7 @@ async def test_queue_that_was_just_opened_is_read_before_a_refusal() -> None:
 
 
 async def test_queue_and_its_job_may_come_in_one_file() -> None:
+    """api-controllers.md 10.39, decided otherwise: docs/differences.md."""
     async with admission_host() as host:
         await make_queue(host, "default", "")
 

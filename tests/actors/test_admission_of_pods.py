@@ -58,6 +58,7 @@ async def settle() -> None:
 
 @pytest.mark.parametrize("path", ["/pods/mutate", "/pods/validate"])
 def test_outage_of_ours_stops_nobodys_pods(path: str) -> None:
+    """api-controllers.md 10.50, decided otherwise: docs/differences.md."""
     found = entry(path)
 
     assert (found["failurePolicy"], found["timeoutSeconds"]) == ("Ignore", 2)

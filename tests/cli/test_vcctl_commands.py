@@ -239,6 +239,7 @@ def test_queue_operate_updates_the_weight_or_leaves_a_command(cluster):
 
 
 def test_job_view_shows_the_job_and_events_of_its_name(cluster):
+    """api-controllers.md 10.56."""
     cluster.create_job("one", {"state": {"phase": "Pending"}, "pending": 2})
     for name, reason in (("one.1", "PodGroupPending"), ("one-t-0.1", "NotMine"), ("onemore.1", "NotMine")):
         body = {

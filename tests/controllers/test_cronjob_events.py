@@ -47,6 +47,7 @@ def test_forbid_skips_while_a_job_runs_and_says_so_once_a_time(w: CronWorld) -> 
 
 
 def test_forbid_starts_the_latest_missed_time_when_the_job_ends(w: CronWorld) -> None:
+    """api-controllers.md 10.45."""
     w.cron_job(concurrencyPolicy="Forbid")
     w.until("08:03:30")
 

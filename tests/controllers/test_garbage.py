@@ -24,6 +24,7 @@ def world() -> World:
 
 @pytest.mark.parametrize("phase", ["Completed", "Failed", "Terminated", "Aborted"])
 def test_ended_job_goes_when_its_time_is_over_o_060(phase: str) -> None:
+    """api-controllers.md 10.18, decided otherwise: docs/differences.md."""
     w = world()
     w.put(JOBS, ended(phase))
     w.settle()

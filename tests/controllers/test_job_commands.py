@@ -22,6 +22,7 @@ def command(w: World, action: str, job: str = "j") -> None:
 
 
 def test_suspend_and_resume_go_through_restarting_and_cost_no_retry_o_056() -> None:
+    """api-controllers.md 10.17, decided otherwise: docs/differences.md."""
     w = world(graceful=True)
     w.running()
 
@@ -63,6 +64,7 @@ def test_suspended_before_it_was_admitted_and_resumed() -> None:
 
 
 def test_command_is_deleted_before_it_acts_and_told() -> None:
+    """api-controllers.md 10.32."""
     w = world()
     w.running()
     w.effects.clear()
@@ -105,6 +107,7 @@ def test_command_whose_deletion_fails_is_taken_later_and_acts_once() -> None:
 
 
 def test_command_for_an_unknown_job_vanishes() -> None:
+    """api-controllers.md 10.32."""
     w = world()
 
     command(w, "AbortJob", job="nobody")
@@ -124,6 +127,7 @@ def test_command_for_something_else_stays() -> None:
 
 
 def test_resume_of_a_running_or_terminated_job_does_not_move_it() -> None:
+    """api-controllers.md 10.17, decided otherwise: docs/differences.md."""
     w = world()
     w.running()
     command(w, "ResumeJob")
@@ -166,6 +170,7 @@ def test_scale_down_deletes_the_highest_and_counts_them_as_terminating() -> None
 
 
 def test_scale_down_meets_a_policy_on_evictions() -> None:
+    """api-controllers.md 10.10."""
     w = world()
     w.running(tasks=[a_task(replicas=2)], policies=[{"action": "AbortJob", "event": "PodEvicted"}])
 

@@ -38,6 +38,7 @@ def test_a_job_bears_name_marks_owner_and_spec() -> None:
 
 
 def test_patch_and_probe_are_not_looked_at() -> None:
+    """api-controllers.md 10.46."""
     w = FlowWorld("a", "b")
     flow = a_flow("a", "b")
     probe: JsonObject = {"taskStatusList": [{"taskName": "t", "phase": "Running"}]}
@@ -288,6 +289,7 @@ def test_names_with_dots_are_names() -> None:
 
 
 def test_a_name_that_stands_twice_means_one_job_and_the_flow_ends_o_062() -> None:
+    """api-controllers.md 10.58c, decided otherwise: docs/differences.md."""
     w = FlowWorld("a", "b")
     w.begin("a", "a", "b")
 

@@ -15,6 +15,7 @@ def ranks(w: World) -> dict[str, str]:
 
 
 def test_masters_come_first_then_workers_and_others_have_no_rank():
+    """api-controllers.md 10.29."""
     w = made({"hcclrank": []}, a_role("worker", 2), a_role("master", 2), a_role("logger"))
 
     assert ranks(w) == {

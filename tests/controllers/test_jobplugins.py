@@ -43,6 +43,7 @@ def containers(*env: JsonObject) -> JsonObject:
 def test_arguments_are_read_up_to_the_first_that_does_not_fit(
     arguments: list[str], expected: dict[str, str | int | bool]
 ) -> None:
+    """api-controllers.md 10.30."""
     assert parse_flags(arguments, FLAGS) == {**FLAGS, **expected}
 
 
@@ -149,6 +150,7 @@ def test_svc_makes_no_network_policy_where_that_is_turned_off() -> None:
 
 
 def test_svc_dresses_pods_with_names_variables_and_the_mount() -> None:
+    """api-controllers.md 10.31."""
     w = world()
     user: JsonObject = {"name": "X", "value": "$(VC_T_HOSTS)"}
     w.submit(plugins={"svc": [], "env": []}, tasks=[a_task(template=containers(user))])
@@ -190,6 +192,7 @@ def test_hosts_follow_the_number_of_replicas() -> None:
 
 
 def test_objects_of_plugins_go_when_the_job_ends() -> None:
+    """api-controllers.md 10.61."""
     w = world()
     w.running(plugins={"svc": [], "env": []})
     assert w.status()["controlledResources"] == {"plugin-env": "env", "plugin-svc": "svc"}
@@ -238,6 +241,7 @@ def test_foreign_config_map_is_left_alone_and_the_job_waits_o_063(owner: list[Js
 
 
 def test_foreign_service_survives_the_job_o_063() -> None:
+    """api-controllers.md 10.60, decided otherwise: docs/differences.md."""
     w = world()
     w.running(plugins={"svc": []})
     w.remove(SERVICES, "ns", "j")

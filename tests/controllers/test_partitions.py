@@ -93,6 +93,7 @@ def test_a_tasks_minimum_is_its_own_else_its_least_partitions_else_all(
 
 
 def test_pods_carry_the_number_of_their_partition() -> None:
+    """api-controllers.md 10.59."""
     w = submitted(tasks=[a_task("a", 5, partitionPolicy=partitions(3, 2)), a_task("plain", 1)])
     w.admit()
     found = {raw.name(pod): raw.labels_of(pod).get("volcano.sh/partition-id") for pod in w.list(PODS)}

@@ -38,6 +38,7 @@ def only_group(w: World) -> JsonObject:
 
 
 def test_plain_pod_gets_a_group_of_its_own() -> None:
+    """api-controllers.md 10.35."""
     w = world()
 
     w.put(PODS, pod())
@@ -55,6 +56,7 @@ def test_plain_pod_gets_a_group_of_its_own() -> None:
 
 
 def test_pods_of_one_controller_share_a_group_it_owns() -> None:
+    """api-controllers.md 10.37."""
     w = world()
 
     for name in ("a", "b", "c"):
@@ -87,6 +89,7 @@ def test_pods_of_others_are_left_alone() -> None:
     [(REPLICASETS, "ReplicaSet"), (STATEFULSETS, "StatefulSet"), (KUBERNETES_JOBS, "Job")],
 )
 def test_owner_annotations_set_the_minimum_and_are_inherited(resource: Resource, kind: str) -> None:
+    """api-controllers.md 10.36."""
     w = world()
     annotations: JsonObject = {
         "scheduling.volcano.sh/group-min-member": "3",

@@ -69,6 +69,7 @@ def test_new_queue_is_open_below_root() -> None:
 
 
 def test_state_is_applied_to_the_status_alone_and_without_force() -> None:
+    """api-controllers.md 10.38."""
     w = world()
     w.effects.clear()
 
@@ -94,6 +95,7 @@ def test_settled_queue_is_not_written_again() -> None:
 
 
 def test_closing_queue_is_closed_when_its_last_group_goes_o_068() -> None:
+    """api-controllers.md 10.44."""
     w = world()
     queue(w, "q")
     group(w, "a")
@@ -109,6 +111,7 @@ def test_closing_queue_is_closed_when_its_last_group_goes_o_068() -> None:
 
 
 def test_empty_queue_closes_at_once_and_opens_again() -> None:
+    """api-controllers.md 10.55."""
     w = world()
     queue(w, "q")
 
@@ -181,6 +184,7 @@ def test_queue_made_below_a_closed_parent_is_closed() -> None:
 
 
 def test_queue_waits_for_its_parent_to_exist() -> None:
+    """api-controllers.md 10.41."""
     w = world()
     queue(w, "q", "p")
     assert ("SyncQueue", "SyncQueue queue failed for parent queue p of queue q not found") in w.events

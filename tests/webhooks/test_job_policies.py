@@ -50,6 +50,7 @@ def listed(*faults: str) -> str:
     ],
 )
 def test_first_fault_of_a_list_is_told_with_the_choices(policies: list[JsonObject], fault: str) -> None:
+    """api-controllers.md 10.58d."""
     assert policies_problem(policies, "p") == listed(fault)
 
 

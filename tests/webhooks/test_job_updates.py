@@ -55,6 +55,7 @@ POD = (*TASK, "template", "spec")
     ],
 )
 def test_allowed_changes_pass(new: JsonObject) -> None:
+    """api-controllers.md 10.33."""
     assert validate(ask("UPDATE", new, OLD)).allowed
 
 

@@ -151,6 +151,7 @@ def test_job_name_must_be_a_qualified_name() -> None:
 
 
 def test_problems_are_told_in_order_and_together() -> None:
+    """api-controllers.md 10.51."""
     wrong = job(
         task("a", minAvailable=2),
         task("b", template=template(image="")),

@@ -50,6 +50,7 @@ def test_an_empty_word_counts_as_absent(empty: JsonValue) -> None:
 
 
 def test_a_zero_written_out_becomes_the_default() -> None:
+    """api-controllers.md 10.3."""
     spec = spec_of(task(replicas=2, maxRetry=0), maxRetry=0, minAvailable=0)
 
     assert (spec["maxRetry"], spec["minAvailable"], spec["tasks"][0]["maxRetry"]) == (3, 2, 3)  # type: ignore[index,call-overload]

@@ -146,6 +146,7 @@ def test_parent_with_nothing_deserved_grants_nothing() -> None:
 
 
 def test_device_that_the_parent_does_not_list_is_refused_even_at_zero() -> None:
+    """api-controllers.md 10.42."""
     new = queue("q", parent="p", deserved={"nvidia.com/gpu": "0"})
 
     assert created(new, queue("p", deserved={"cpu": "1"})) == (

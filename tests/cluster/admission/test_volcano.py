@@ -47,6 +47,7 @@ def job(queue: str = "default") -> JsonObject:
 
 
 def test_job_is_given_its_defaults_but_not_in_system_namespaces() -> None:
+    """api-controllers.md 10.49."""
     store = store_with(services=MUTATING, rules=Rules(scheduler_name="other"))
 
     made = store.create(JOBS, "default", job()).decode()
@@ -78,6 +79,7 @@ def test_job_for_an_open_queue_is_stored() -> None:
 
 
 def test_group_follows_its_namespace() -> None:
+    """api-controllers.md 10.3."""
     store = store_with()
     queue(store, "research")
     marks: JsonObject = {"scheduling.volcano.sh/queue-name": "research"}
@@ -89,6 +91,7 @@ def test_group_follows_its_namespace() -> None:
 
 
 def test_status_of_a_closing_queue_is_written_but_its_spec_is_not() -> None:
+    """api-controllers.md 10.40."""
     store = store_with()
     queue(store, "q", "Closing")
     made = store.read(QUEUES, "", "q").decode()
