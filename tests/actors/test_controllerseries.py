@@ -59,6 +59,7 @@ class Feed:
 
 
 def test_a_job_that_completes_or_fails_counts_each_time_it_does_until_it_is_gone() -> None:
+    """api-controllers.md 10.52."""
     feed = Feed()
     for phase in ("Pending", "Running", "Completed", "Completed", "Restarting", "Running", "Failed"):
         feed(JOBS, "j", thing("j", phase, queue="q"))
@@ -123,6 +124,7 @@ def test_groups_are_counted_by_queue_and_phase_while_the_queue_is_there() -> Non
 
 
 def test_a_pod_that_is_made_tells_how_long_after_its_job() -> None:
+    """api-controllers.md 10.2, the metrics."""
     metrics = Metrics()
     mirrors = ObjectMirrors((JOBS,))
     mirrors.put(JOBS, {"metadata": {"namespace": "ns", "name": "j", "uid": "u", "creationTimestamp": "2027-01-15T08:00:00Z"}})  # fmt: skip

@@ -29,6 +29,7 @@ from vcray.controllers.base import Change, Outcome, UpdateStatus
     ],
 )
 def test_members_are_counted_once_each(members: list[JsonObject], number: int) -> None:
+    """api-controllers.md 10.47."""
     w = Network()
     w.node("n1", rack="r1")
     w.node("n2", rack="r1")
