@@ -27,6 +27,7 @@ from vcray.actors.timekeeping import WallTime
 from vcray.core.pools import PoolScorer, Scorers
 from vcray.kube.auth import load as load_transport
 from vcray.kube.pace import paced
+from vcray.kube.substitutes import SubstitutingTransport
 from vcray.kube.transport import Transport
 from vcray.log import configure, get_logger
 from vcray.metrics import Metrics
@@ -320,4 +321,4 @@ def _cancelling() -> bool:
 async def _connect(opening: Opening) -> Transport:
     settings = opening.facts.settings
     transport = await load_transport(opening.kubeconfig, opening.context, opening.server)
-    return paced(transport, settings.kube_api_qps, settings.kube_api_burst)
+    return paced(SubstitutingTransport(transport), settings.kube_api_qps, settings.kube_api_burst)
