@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -35,6 +35,7 @@ from vcray.controllers.base import (
 )
 from vcray.kube.client import KubeClient
 from vcray.kube.events import EventRecorder
+from vcray.kube.transport import Response
 from vcray.metrics import Metrics
 
 
@@ -567,3 +568,32 @@ async def test_nothing_is_handled_before_every_one_of_several_watched_objects_wa
     await bench.host.receive(Synced(CONFIGMAPS.full_name))
     await bench.rest()
     assert bench.counted("ok") == 1
+
+
+async def test_a_write_that_is_under_way_is_done_when_the_host_has_stopped(bench: Bench) -> None:
+    class Slow(InProcessTransport):
+        async def request(self, method: str, *more: Any, **further: Any) -> Response:
+            if method == "POST":
+                begun.set()
+                await may_go_on.wait()
+            return await super().request(method, *more, **further)
+
+    def work(ask: Ask, seen: Seen) -> Effects:
+        yield Create(CONFIGMAPS, config_map("first"))
+        yield Create(CONFIGMAPS, config_map("second"))
+
+    begun, may_go_on = asyncio.Event(), asyncio.Event()
+    bench.client = KubeClient(Slow(bench.store), "host", sleep=bench.time.sleep)
+    await bench.start(Scripted(work))
+    await bench.hear("a")
+    await begun.wait()
+
+    stopping = asyncio.create_task(bench.host.stop())
+    await bench.rest()
+    waited = not stopping.done()
+    may_go_on.set()
+    await stopping
+
+    assert waited
+    found = await KubeClient(InProcessTransport(bench.store)).list(CONFIGMAPS, "default")
+    assert [dig_str(each, "metadata", "name") for each in found.items] == ["first"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from vcray.clock import ManualClock
 from vcray.cluster import InProcessTransport, Store
 from vcray.kube.client import KubeClient
 from vcray.kube.lease import Leadership, Timing
+from vcray.kube.transport import Response
 
 
 class Stage:
@@ -91,6 +93,22 @@ async def test_a_holder_that_cannot_renew_stops_acting_before_others_start(stage
     stage.clock.advance(1.5)
 
     assert not await one.try_once()
+    assert not one.held
+
+
+async def test_a_server_that_does_not_answer_ends_the_leadership(stage: Stage) -> None:
+    class Mute(InProcessTransport):
+        async def request(self, *_: Any, **__: Any) -> Response:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    one = stage.candidate("one")
+    await one.try_once()
+    one._client = KubeClient(Mute(Store(stage.clock)))
+    stage.clock.advance(9)  # one second is left, and the wait for an answer is as long
+
+    await asyncio.wait_for(one.keep(), 5)
+
     assert not one.held
 
 

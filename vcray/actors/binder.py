@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from vcray.actors.messages import Execute, Executed, GangLimits, Message, Outcome
 from vcray.actors.prebind import PreBind
 from vcray.actors.prebind_commits import PreparedCommits
 from vcray.actors.runtime import Time
 from vcray.actors.status_writer import StatusWriter
+from vcray.actors.underway import UnderWay
 from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.names import QUEUE_ALLOCATION_GATE
@@ -32,9 +33,6 @@ from vcray.metrics import Metrics
 log = get_logger("binder")
 
 T = TypeVar("T")
-
-LAST_WORDS_S = 10.0
-"""How long a stop waits for requests that are under way."""
 
 ATTEMPTS = 6
 """Tries of one write while the server cannot be reached or says it is busy: with back-off about 12 s in all."""
@@ -61,15 +59,14 @@ class Binder:
         self._lifting = asyncio.Semaphore(lifting)
         self._prepared = PreparedCommits(PreBind(client, time, self._retried), writer, self._bind)
         self._created: dict[str, int] = {}
-        self._under_way: set[asyncio.Future[Any]] = set()
+        self._under_way = UnderWay()
 
     async def start(self) -> None:
         """Nothing to prepare."""
 
     async def stop(self) -> None:
         """Wait for the requests that are under way: whoever decides next must find their result in the API server."""
-        if self._under_way:
-            await asyncio.wait(self._under_way, timeout=LAST_WORDS_S)
+        await self._under_way.finish()
 
     async def receive(self, message: Message) -> Message | None:
         if not isinstance(message, Execute):
@@ -223,24 +220,12 @@ class Binder:
                 else:
                     return
 
-    async def _to_its_end(self, request: Awaitable[T]) -> T:
-        """A request once begun is not broken off, whatever happens to who asked for it."""
-        future = asyncio.ensure_future(request)
-        self._under_way.add(future)
-        future.add_done_callback(self._ended)
-        return await asyncio.shield(future)
-
-    def _ended(self, future: asyncio.Future[Any]) -> None:
-        self._under_way.discard(future)
-        if not future.cancelled():
-            future.exception()  # told to who asked, if it still listens
-
     async def _retried(self, call: Callable[[], Awaitable[T]]) -> T:
         backoff = Backoff(0.2, 5.0)
         for attempt in range(ATTEMPTS):
             try:
                 async with self._slots:
-                    return await self._to_its_end(call())
+                    return await self._under_way.to_its_end(call())
             except ApiError as error:
                 if attempt == ATTEMPTS - 1 or not (isinstance(error, TooManyRequests) or error.code >= 500):
                     raise

@@ -19,6 +19,7 @@ from vcray.actors.keys import MakeKeyPair, make_here
 from vcray.actors.messages import Message, ObjectChanges, Synced
 from vcray.actors.objects import ObjectMirrors, place_of
 from vcray.actors.runtime import Time
+from vcray.actors.underway import UnderWay
 from vcray.api.meta import JsonObject
 from vcray.api.resources import JOBS, Resource
 from vcray.controllers.base import Change, Controller, Effects, Outcome, ReconcileError, Request
@@ -68,6 +69,7 @@ class ControllerHost:
         self._queue = _Queue()
         self._tries: dict[tuple[str, Request], _Tries] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._under_way = UnderWay()
         self._wake = asyncio.Event()
 
     @property
@@ -80,12 +82,14 @@ class ControllerHost:
             self._spawn(self._work(), f"controller worker {index}")
 
     async def stop(self) -> None:
+        """Begin nothing more; a write that is under way is waited for."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         for task in tasks:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+        await self._under_way.finish()
 
     async def receive(self, message: Message) -> Message | None:
         match message:
@@ -197,7 +201,7 @@ class ControllerHost:
             try:
                 effect = next(effects)
                 while True:
-                    outcome = await runner.run(effect)
+                    outcome = await self._under_way.to_its_end(runner.run(effect))
                     effect = effects.send(outcome)
             except StopIteration:
                 return

@@ -8,6 +8,7 @@ so clocks need not agree.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -77,7 +78,10 @@ class Leadership:
         """Renew until that fails for the renew deadline or somebody else holds the lease; then return."""
         while True:
             await self._sleep(self._timing.retry_period)
-            await self.try_once()
+            left = self._renewed_at + self._timing.renew_deadline - self._clock.now()
+            with contextlib.suppress(TimeoutError):  # a server that does not answer must not keep us acting
+                async with asyncio.timeout(max(1.0, left)):
+                    await self.try_once()
             if not self.held:
                 return
 
