@@ -6,31 +6,27 @@ stopped as a crash would stop it and started anew.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import signal
-import socket
 import sys
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vcray.actors.conf_source import ConfSource, Herald, find_source, follower_of
-from vcray.actors.deployment import ADMISSION, CONTROLLERS, COORDINATOR, SCHEDULER, components, plan
+from vcray.actors.conf_source import find_source
+from vcray.actors.deployment import COORDINATOR, components, plan
 from vcray.actors.fleet import Connection, Fleet, Processes
 from vcray.actors.local_runtime import ActiveTransport, Activity, LocalRuntime
 from vcray.actors.messages import Accepted, Measured, Reconfigure, Round, RoundDone
-from vcray.actors.metrics_server import MetricsServer
 from vcray.actors.parts import Facts, Place, build, facts_of
 from vcray.actors.policies import policy_from
 from vcray.actors.readiness import registered_within
 from vcray.actors.runtime import Handle, Time
-from vcray.actors.supervisor import Supervisor
+from vcray.actors.service import Service
 from vcray.actors.timekeeping import WallTime
 from vcray.api.meta import JsonObject
 from vcray.api.resources import QUEUES
+from vcray.config.roles import ADMISSION, CONTROLLERS, SCHEDULER
 from vcray.config.scheduler import DEFAULT_CONF
 from vcray.config.settings import Settings
 from vcray.config.settings import load as load_settings
@@ -42,10 +38,9 @@ from vcray.kube.auth import load as load_transport
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import NOT_INSTALLED, AlreadyExists, ApiError, ResourceMissing
 from vcray.kube.events import EventRecorder, Involved
-from vcray.kube.lease import Leadership, Timing
 from vcray.kube.pace import paced
+from vcray.kube.substitutes import SubstitutingTransport
 from vcray.kube.transport import Transport
-from vcray.log import get_logger
 from vcray.metrics import Metrics
 from vcray.registry import discover
 
@@ -55,11 +50,11 @@ if TYPE_CHECKING:  # a control plane that serves a cluster needs no embedded one
 
 __all__ = ["CONTROLLERS", "SCHEDULER", "ControlPlane", "FleetPlane", "in_process", "on_server", "run"]
 
-log = get_logger("app")
-
 WEBHOOK_PATIENCE_S = 30.0
-WEBHOOK_ATTEMPTS, WEBHOOK_PAUSE_S = 40, 0.25
-"""How long to wait for webhooks that a killed process left registered and ours are about to serve."""
+OTHERS_PATIENCE_S = 300.0
+"""How long to wait for the registration of webhooks, by ourselves or by somebody else (api-controllers.md 5)."""
+WEBHOOK_ATTEMPTS, WEBHOOK_PAUSE_S = 240, 0.25
+"""How long to wait for webhooks that are registered and that ours, or another process, are about to serve."""
 
 
 class _Plane:
@@ -84,8 +79,12 @@ class _Plane:
                 await recorder.record(about, "Warning", "SchedulerConfiguration", problem)
 
     async def ensure_queues(self) -> None:
-        """Create `root` and the default queue where they are missing; a webhook that is not yet served is waited for."""
+        """Create `root` and the default queue where they are missing; a webhook that is not yet served is waited for.
+
+        They are the scheduler's to create."""
         client = self._client()
+        if not self.settings.runs(SCHEDULER):
+            return
         for queue in initial_queues(self.settings.default_queue):
             for attempt in range(WEBHOOK_ATTEMPTS):
                 try:
@@ -95,7 +94,8 @@ class _Plane:
                 except ResourceMissing as error:
                     raise ServerError(Problem("VC0404", self._transport.address, NOT_INSTALLED)) from error
                 except ApiError as error:
-                    if error.code < 500 or attempt == WEBHOOK_ATTEMPTS - 1 or not self.settings.admission:
+                    awaited = self.settings.admission or self.settings.only
+                    if error.code < 500 or attempt == WEBHOOK_ATTEMPTS - 1 or not awaited:
                         raise
                     await self.time.sleep(WEBHOOK_PAUSE_S)
                     continue
@@ -103,8 +103,10 @@ class _Plane:
 
     async def _await_webhooks(self, admission: Handle) -> None:
         """Until the API server knows of the webhooks: what is created before gets no defaults. ServerError VC0604."""
-        if not await registered_within(admission, self.time, WEBHOOK_PATIENCE_S):
-            what = f"the webhooks are not registered after {WEBHOOK_PATIENCE_S:.0f} s; the log says why"
+        own = self.settings.admission_registration == "own"
+        patience_s = WEBHOOK_PATIENCE_S if own else OTHERS_PATIENCE_S
+        if not await registered_within(admission, self.time, patience_s):
+            what = f"the webhooks are not registered after {patience_s:.0f} s; the log says why"
             raise ServerError(Problem("VC0604", self._transport.address, what))
 
     def _client(self) -> KubeClient:
@@ -135,15 +137,14 @@ class ControlPlane(_Plane):
 
     async def start(self) -> None:
         """Start every component, and create the queues that must exist before any but admission acts."""
-        first, *others = components(self.settings)
-        if first != ADMISSION:
-            await self.ensure_queues()
-        await self.start_component(first)
-        if first == ADMISSION:
-            await self.ensure_queues()
-        for name in others:
-            await self.start_component(name)
-        if first == ADMISSION:
+        names = components(self.settings)
+        if ADMISSION in names:
+            await self.start_component(ADMISSION)
+        await self.ensure_queues()
+        for name in names:
+            if name != ADMISSION:
+                await self.start_component(name)
+        if ADMISSION in names:
             await self._await_webhooks(self._halves[ADMISSION].handle(ADMISSION))
 
     async def stop(self) -> None:
@@ -152,7 +153,7 @@ class ControlPlane(_Plane):
             await self.stop_component(name)
 
     async def start_component(self, name: str) -> None:
-        """Start `scheduler`, `controllers` or `admission`; it knows only what the API server tells."""
+        """Start `scheduler` (the agent's, too), `controllers` or `admission`; it knows only what the API server tells."""
         runtime = LocalRuntime(self.time, self._frames, self.activity)
         self._halves[name] = runtime
         place = Place(self._facts, runtime, self._transport, self.metrics, runtime.handle, self._registry)
@@ -289,13 +290,13 @@ async def run(
     """`vcray run`: connect, take the lease if told to, run until SIGINT or SIGTERM. Raises VcrayError when it cannot start.
 
     `say` hears one line when all is ready; `server` is an address in place of the kubeconfig's."""
-    transport = await load_transport(kubeconfig, context, server)
+    transport = SubstitutingTransport(await load_transport(kubeconfig, context, server))
     try:
         source = await find_source(settings, KubeClient(transport, "vcray"))
         plane = _plane(transport, settings, source.text, Connection(kubeconfig, context, server))
         if settings.strict and plane.policy.problems:
             raise ConfigError(plane.policy.problems)
-        await _Service(plane, transport, source, say).run()
+        await Service(plane, transport, source, say).run()
     finally:
         await transport.close()
 
@@ -308,90 +309,3 @@ def _plane(
     from vcray.actors.ray_runtime import RayRuntime
 
     return FleetPlane(transport, facts_of(settings, text), RayRuntime(settings.ray_address), connection)
-
-
-class _Service:
-    """A control plane with what surrounds it in a process: lease, metrics, configuration file, signals."""
-
-    def __init__(
-        self,
-        plane: ControlPlane | FleetPlane,
-        transport: Transport,
-        source: ConfSource,
-        say: Callable[[str], None],
-    ) -> None:
-        self._plane = plane
-        self._transport = transport
-        self._settings = source.settings
-        self._source = source
-        self._say = say
-        self._stop = asyncio.Event()
-        self._client = KubeClient(transport, "vcray")
-
-    async def run(self) -> None:
-        for name in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(name, self._stop.set)
-        version = str((await self._client.version()).get("gitVersion"))
-        supervisor = Supervisor(self._plane.handles, self._plane.time, self._plane.metrics)
-        server = MetricsServer(
-            self._plane.exposition, supervisor.look, lambda: supervisor.health() or self._plane.health()
-        )
-        health = MetricsServer(
-            None, supervisor.look, lambda: supervisor.health() or self._plane.health(), "--health-port"
-        )
-        work: list[asyncio.Task[None]] = []
-        try:
-            if self._settings.metrics_port >= 0:
-                await server.start(self._settings.metrics_address, self._settings.metrics_port)
-            if self._settings.health_port >= 0:
-                await health.start(self._settings.health_address, self._settings.health_port)
-            if self._settings.leader_elect:
-                work.append(await self._lead())
-            if self._stop.is_set():
-                return
-            await self._plane.start()
-            work.append(asyncio.create_task(supervisor.run(), name="supervisor"))
-            await self._follow_conf(work)
-            where = f", metrics on port {server.port}" if server.port else ""
-            self._say(f"vcray: running against {self._transport.address} ({version}){where}")
-            await self._stop.wait()
-        finally:
-            for task in work:
-                task.cancel()
-            await asyncio.gather(*work, return_exceptions=True)
-            await self._plane.stop()
-            await server.stop()
-            await health.stop()
-
-    async def _lead(self) -> asyncio.Task[None]:
-        """Wait for the lease (or the signal to stop), then keep it; losing it stops the process, as in Volcano."""
-        settings = self._settings
-        identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-        timing = Timing(
-            settings.lease_duration_s, settings.lease_renew_deadline_s, settings.lease_retry_period_s
-        )
-        leadership = Leadership(self._client, settings.lease_namespace, settings.lease_name, identity, timing)
-        acquired, stopped = asyncio.create_task(leadership.acquire()), asyncio.create_task(self._stop.wait())
-        await asyncio.wait({acquired, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        stopped.cancel()
-
-        async def keep() -> None:
-            try:
-                if acquired.done():
-                    await leadership.keep()
-                    log.error("the lease is lost", lease=f"{settings.lease_namespace}/{settings.lease_name}")
-                    self._stop.set()
-            finally:
-                acquired.cancel()
-                with contextlib.suppress(VcrayError):
-                    await leadership.release()
-
-        return asyncio.create_task(keep(), name="lease")
-
-    async def _follow_conf(self, work: list[asyncio.Task[None]]) -> None:
-        plane = self._plane
-        herald = Herald(plane.metrics, plane.tell)
-        follower = follower_of(self._source, plane.reconfigure, herald)
-        await herald.told(self._source)(True, tuple(map(str, plane.policy.problems)))
-        following = self._source.follow(self._client, follower, plane.time)
-        work += [asyncio.create_task(follow(), name="configuration") for follow in following]

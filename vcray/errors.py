@@ -51,6 +51,7 @@ CODES: dict[str, str] = {
     "VC0402": "the API server refused the credentials",
     "VC0403": "the kubeconfig cannot be used",
     "VC0404": "the API server lacks a resource that vcray needs",
+    "VC0405": "the lease was lost",
     "VC0501": "the object was not found",
     "VC0502": "a flag has a value that cannot be used",
     "VC0503": "a file cannot be read or written",

@@ -12,14 +12,27 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.harness.base import Server
-from vcray.actors.conf_file import PERIOD_S, ConfFile, ConfMap, Follower, PluginFolder, read, read_map
+from vcray.actors.conf_file import (
+    PERIOD_S,
+    ConfFile,
+    ConfMap,
+    Follower,
+    PluginFolder,
+    read,
+    read_map,
+    text_of,
+)
 from vcray.actors.conf_source import ConfSource, Herald, find_source
 from vcray.actors.messages import Accepted
 from vcray.actors.timekeeping import VirtualTime
+from vcray.api.meta import JsonObject
+from vcray.api.resources import CONFIGMAPS
+from vcray.cluster import InProcessTransport, Store
 from vcray.config.language import CONF_KEY as KEY
 from vcray.config.language import conf_in
 from vcray.config.scheduler import DEFAULT_CONF
 from vcray.config.settings import Settings
+from vcray.config.settings import load as settings_of
 from vcray.errors import ConfigError
 from vcray.kube.auth import load
 from vcray.kube.client import KubeClient
@@ -145,6 +158,58 @@ async def test_a_configuration_may_be_asked_for(tmp_path: Path) -> None:
         ConfigError, match="VC0502 --disable-default-scheduler-config: no configuration is named"
     ):
         await find_source(Settings(disable_default_scheduler_config=True), client)
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ({KEY: "ours", "other.conf": "x"}, "ours"),
+        ({"volcano-scheduler-ci.conf": "theirs"}, "theirs"),
+        ({"volcano-scheduler-ci.conf": "theirs", "readme": "x"}, "theirs"),
+        ({"a.conf": "x", "b.conf": "y"}, None),
+        ({"readme": "x"}, None),
+    ],
+)
+def test_the_key_of_a_configmap_is_ours_or_the_only_one_that_ends_in_conf(
+    data: dict[str, str], text: str | None
+) -> None:
+    configmap: JsonObject = {"metadata": {"namespace": "ns", "name": "conf"}, "data": {**data}}
+    if text is not None:
+        assert text_of(configmap) == text
+    else:
+        with pytest.raises(ConfigError, match=f"configmap ns/conf: cannot be read: it has no key {KEY}"):
+            text_of(configmap)
+
+
+async def test_a_release_begins_with_the_default_and_takes_its_configmap_when_it_comes() -> None:
+    client, ear = KubeClient(InProcessTransport(Store())), Ear()
+    settings = settings_of({"namespace": "kube-system", "release": "integration"}, {})
+
+    source = await find_source(settings, client)
+    following = asyncio.create_task(source.follow(client, ear.follower(source.text), VirtualTime())[0]())
+    made: JsonObject = {"metadata": {"name": "integration-scheduler-configmap"}, "data": {"ci.conf": "first"}}
+    await client.create(CONFIGMAPS, "kube-system", made)
+    await eventually(lambda: ear.sent == ["first"])
+    following.cancel()
+
+    assert source.text == DEFAULT_CONF
+    strict = {"namespace": "kube-system", "release": "none", "disable_default_scheduler_config": "true"}
+    with pytest.raises(ConfigError, match="VC0503 configmap kube-system/none-scheduler-configmap"):
+        await find_source(settings_of(strict, {}), client)
+
+
+async def test_without_a_scheduler_there_is_nothing_to_read_or_follow(tmp_path: Path) -> None:
+    client = KubeClient.__new__(KubeClient)  # never asked
+    given = {
+        "only": ["controllers"],
+        "scheduler_conf": str(tmp_path / "nowhere"),
+        "plugins_dir": str(tmp_path),
+    }
+
+    source = await find_source(settings_of(given, {}), client)
+
+    assert source.text == DEFAULT_CONF
+    assert source.follow(client, Ear().follower(""), VirtualTime()) == []
 
 
 CONFMAP = ConfSource(

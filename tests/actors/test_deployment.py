@@ -7,7 +7,8 @@ from typing import get_args
 import pytest
 
 from vcray.actors.deployment import Layout, components, homes, plan
-from vcray.config.settings import Settings
+from vcray.config.roles import COMPONENTS
+from vcray.config.settings import Settings, load
 
 LAYOUTS = get_args(Layout)
 
@@ -63,3 +64,23 @@ def test_parts_start_after_the_parts_of_their_process_that_they_talk_to(layout: 
         wanted = ["binder", "coordinator", "cache-0", "cache-1", "cache-cluster", "router"]
         scheduling = [part for part in host.parts if part in wanted]
         assert scheduling == [part for part in wanted if part in scheduling]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("only", [*COMPONENTS, "scheduler,admission"])
+def test_a_process_for_some_components_has_their_parts_and_no_empty_host(layout: Layout, only: str) -> None:
+    settings = load({"only": only.split(",")}, {})
+    hosts = plan(layout, settings)
+
+    assert all(host.parts for host in hosts)
+    assert {part for host in hosts for part in host.parts} == {
+        part for listed in components(settings).values() for part in listed
+    }
+    assert set(components(settings)) == {name.removeprefix("agent-") for name in only.split(",")}
+
+
+def test_each_scheduler_has_the_binders_that_it_needs() -> None:
+    batch, both = load({"only": ["scheduler"]}, {}), load({"only": ["scheduler", "agent-scheduler"]}, {})
+
+    assert "agent-binder" not in homes(plan("small", batch))
+    assert "agent-binder" in homes(plan("small", both))

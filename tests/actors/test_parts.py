@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.controllers.world import a_job
-from vcray.actors.deployment import AGENT_BINDER, CONTROLLERS, components
+from vcray.actors.deployment import AGENT_BINDER, components
 from vcray.actors.hosted import configmaps_of, controllers_of
 from vcray.actors.local_runtime import LocalRuntime
 from vcray.actors.parts import Facts, Place, build, facts_of, keeps_of, read_by_scheduler
@@ -28,6 +28,7 @@ from vcray.api.resources import (
 from vcray.cluster.objects.store import Store
 from vcray.cluster.server.inprocess import InProcessTransport
 from vcray.config.controllers import CONTROLLERS as CONTROLLER_NAMES
+from vcray.config.roles import CONTROLLERS
 from vcray.config.settings import Settings
 from vcray.controllers.queue import initial_queues
 from vcray.errors import ConfigError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vcray.config.flags import ENVIRONMENT, FLAGS, flag
+from vcray.config.flags import ENVIRONMENT, FLAGS, by_name
 from vcray.config.given import duration, other_gates, read_given
 from vcray.config.settings import Settings, load
 from vcray.errors import ConfigError
@@ -65,7 +65,7 @@ def test_metrics_stay_on_unless_they_are_switched_off() -> None:
     [
         (
             {"tls_cert_file": "x"},
-            "VC0502 --tls-cert-file: is not served: metrics and health are served without TLS; put a proxy in front of the port",
+            "VC0502 --tls-cert-file: certificate, private key and the clients' authority go together; give all three",
         ),
         (
             {"schedule_period": "fast"},
@@ -118,12 +118,15 @@ def test_the_table_has_every_flag_of_vc_scheduler() -> None:
         "SCHEDULER_POD_NAME",
         "SCHEDULER_NUM",
         "DEBUG_SOCKET_DIR",
+        "HELM_RELEASE_NAME",
+        "KUBE_POD_NAMESPACE",
     }
 
 
 def test_a_flag_is_found_in_either_spelling() -> None:
-    assert flag("log-dir") is flag("log_dir") is not None
-    assert flag("nothing") is None
+    assert by_name(FLAGS)["log-dir"].name == "log_dir"
+    assert read_given({"log_dir": ["x"]}).ineffective == ["log_dir"]
+    assert read_given({"log-dir": ["x"]}).ineffective == ["log-dir"]
 
 
 def test_flags_without_effect_are_counted() -> None:

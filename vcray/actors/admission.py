@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 
 from vcray.actors.admission_certificates import Credentials, Files
 from vcray.actors.admission_groups import GroupsFile
-from vcray.actors.admission_registration import Address, Registrar
+from vcray.actors.admission_registration import Address, Manner, Registrar
 from vcray.actors.admission_reviews import Question
 from vcray.actors.admission_server import AdmissionServer
-from vcray.actors.admission_view import WATCHED, Glance, Known
+from vcray.actors.admission_view import WATCHED, Glance, Known, watched_for
 from vcray.actors.messages import Message, ObjectChanges, Registered, Synced
 from vcray.actors.runtime import Time
 from vcray.api.jsonview import dig_str
@@ -65,6 +65,9 @@ class AdmissionOptions:
     lifetime: timedelta = LIFETIME
     linger_s: float = 0.3
     """How long to go on serving after the registration was taken back: API servers hear of that a little later."""
+    manner: Manner = "own"
+    shutdown_s: float = 30.0
+    """How long a stop waits for questions that are being answered."""
 
     @classmethod
     def of(cls, settings: Settings) -> AdmissionOptions:
@@ -86,6 +89,8 @@ class AdmissionOptions:
             settings.release_namespace,
             _files(settings.admission_cert_file, settings.admission_key_file, settings.admission_ca_file),
             settings.admission_unregister,
+            manner=settings.admission_registration,
+            shutdown_s=settings.graceful_shutdown_time_s,
         )
 
 
@@ -98,9 +103,9 @@ class AdmissionActor:
         self._time = time
         self._metrics = metrics
         self._known = Known()
-        self._unsynced = {resource.full_name for resource in WATCHED}
+        self._unsynced = {resource.full_name for resource in watched_for(options.services)}
         self._ready = asyncio.Event()
-        self._server = AdmissionServer(options.services, self._judge)
+        self._server = AdmissionServer(options.services, self._judge, options.shutdown_s)
         self._credentials = Credentials(_hosts(options), options.files, options.lifetime)
         self._registrar: Registrar | None = None
         self._rules = options.rules
@@ -126,7 +131,10 @@ class AdmissionActor:
             host = f"[{options.host}]" if ":" in options.host else options.host
             address = Address(f"https://{host}:{self._server.port}")
         namespace = options.release_namespace
-        self._registrar = Registrar(self._client, options.services, address, namespace, options.rules)
+        unvouched = options.files is not None and options.files.authority is None
+        self._registrar = Registrar(
+            self._client, options.services, address, namespace, options.rules, options.manner, unvouched
+        )
         if self._groups is not None:
             self._following = asyncio.create_task(self._groups.follow(self._regroup), name="resource groups")
         self._keeping = asyncio.create_task(self._keep(self._registrar), name="admission registration")

@@ -1,6 +1,7 @@
 """Telling the API server of the webhooks: one configuration a service, created when missing, changed when it differs.
 
-Names, rules and selectors are those of Volcano's chart. Nothing but Volcano's own kinds must have our answer, and neither those
+Configurations that somebody else made, such as Volcano's chart, may be left as they are but for the certificates that vouch for
+us. Names, rules and selectors are those of Volcano's chart. Nothing but Volcano's own kinds must have our answer, and neither those
 of kube-system nor of the release's own namespace, so that an outage of ours holds up nobody else: pods pass without an answer
 after a short while, and of those only what our schedulers are to place is judged.
 """
@@ -10,10 +11,11 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
-from vcray.api.jsonview import dig_objects, dig_str
+from vcray.api.jsonview import dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import Resource
 from vcray.kube.client import KubeClient
@@ -90,8 +92,12 @@ def configuration(
     }
 
 
+Manner = Literal["own", "adopt", "bundle"]
+"""Whose configurations are: `own` all of them ours; `adopt` ours are created where there are none; `bundle` none is created."""
+
+
 class Registrar:
-    """Keeps the configurations of the enabled services as they should be."""
+    """Keeps the configurations of the enabled services as they should be. `fill_only`: a caBundle that somebody else wrote stays."""
 
     def __init__(
         self,
@@ -100,22 +106,33 @@ class Registrar:
         address: Address,
         release_namespace: str,
         rules: Rules,
+        manner: Manner = "own",
+        fill_only: bool = False,
     ) -> None:
         self._client = client
         self._services = tuple(services)
         self._address = address
         self._namespace = release_namespace
         self._rules = rules
+        self._manner = manner
+        self._fill_only = fill_only
 
     async def register(self, bundle: bytes) -> None:
-        """Create or correct every configuration, and take away those that we made for services no longer enabled."""
+        """Create or correct every configuration, and take away those that we made for services no longer enabled.
+
+        In manner `bundle` VcrayError tells of one that is not there (yet)."""
         for service in self._services:
+            if self._manner != "own" and await self._adopt(service, bundle):
+                continue
             wanted = configuration(service, self._address, bundle, self._namespace, self._rules)
             await self._settle(service, wanted)
-        await self.withdraw(service for service in SERVICES if service not in self._services)
+        if self._manner != "bundle":
+            await self.withdraw(service for service in SERVICES if service not in self._services)
 
     async def withdraw(self, services: Iterable[Service] | None = None) -> None:
         """Delete the configurations that are ours, all unless told which."""
+        if self._manner == "bundle":
+            return
         for service in self._services if services is None else services:
             resource = _resource(service)
             try:
@@ -124,6 +141,37 @@ class Registrar:
                     await self._client.delete(resource, None, service.configuration_name)
             except NotFound:
                 continue
+
+    async def _adopt(self, service: Service, bundle: bytes) -> bool:
+        """Let somebody else's configuration trust us; False where it is to be as ours is."""
+        resource, name = _resource(service), service.configuration_name
+        try:
+            found = await self._client.get(resource, None, name)
+        except NotFound:
+            if self._manner == "adopt":
+                return False
+            raise
+        if self._manner == "adopt" and dig_str(found, "metadata", "labels", MANAGED_BY) == "vcray":
+            return False
+        trusted = base64.b64encode(bundle).decode()
+
+        def trusting(present: JsonObject) -> JsonObject | None:
+            configs = [dig_object(entry, "clientConfig") for entry in dig_objects(present, "webhooks")]
+            stale = [
+                config
+                for config in configs
+                if config.get("caBundle") != trusted and not (self._fill_only and config.get("caBundle"))
+            ]
+            if not stale:
+                return None
+            for config in stale:
+                config["caBundle"] = trusted
+            log.info("certificates told", webhook=service.entry)
+            return present
+
+        if bundle and trusting(deepcopy(found)) is not None:
+            await self._client.modify(resource, None, name, trusting)
+        return True
 
     async def _settle(self, service: Service, wanted: JsonObject) -> None:
         resource = _resource(service)

@@ -25,9 +25,10 @@ Judge = Callable[[Service, Question], Awaitable[Answer]]
 class AdmissionServer:
     """Listens while started. `port` tells which port it got."""
 
-    def __init__(self, services: Iterable[Service], judge: Judge) -> None:
+    def __init__(self, services: Iterable[Service], judge: Judge, shutdown_s: float = 30.0) -> None:
         self._services = tuple(services)
         self._judge = judge
+        self._shutdown_s = shutdown_s
         self._runner: web.AppRunner | None = None
         self.port = 0
 
@@ -37,7 +38,7 @@ class AdmissionServer:
         app.router.add_get("/healthz", _healthy)
         for service in self._services:
             app.router.add_post(service.path, self._handler(service))
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=5.0)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=self._shutdown_s)
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, host, port, ssl_context=context).start()
@@ -49,7 +50,7 @@ class AdmissionServer:
         self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
-        """Answer what has been asked, then stop listening."""
+        """Stop listening, and answer what has been asked."""
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None

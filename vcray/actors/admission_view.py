@@ -7,14 +7,21 @@ can read it from the API server and judge again: a queue may be created and used
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from vcray.actors.objects import ObjectMirrors
 from vcray.api.jsonview import dig_str
 from vcray.api.meta import JsonObject
-from vcray.api.resources import NAMESPACES, QUEUES, Resource
+from vcray.api.resources import NAMESPACES, PODGROUPS, QUEUES, Resource
+from vcray.webhooks.services import Service
 
 WATCHED: tuple[Resource, ...] = (QUEUES, NAMESPACES)
+
+
+def watched_for(services: Iterable[Service]) -> tuple[Resource, ...]:
+    """What these services look at; Volcano's installations let the webhooks read namespaces only where PodGroups are mutated."""
+    looks = any(service.resource == PODGROUPS and service.mutates for service in services)
+    return WATCHED if looks else (QUEUES,)
 
 
 class Known:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from vcray.actors.conf_file import ConfFile, ConfMap, Follower, PluginFolder, Reconfigure, read, read_map
 from vcray.actors.runtime import Time
 from vcray.api.resources import CONFIGMAPS, QUEUES
+from vcray.config.roles import SCHEDULER
 from vcray.config.scheduler import DEFAULT_CONF
 from vcray.config.settings import Settings
 from vcray.errors import ConfigError, Problem
@@ -41,7 +42,10 @@ class ConfSource:
 
     def follow(self, client: KubeClient, follower: Follower, time: Time) -> list[Following]:
         """What looks for changes, for ever: of the text, unless it is the default's, and of users' plugins."""
-        settings, found = self.settings, []
+        settings = self.settings
+        found: list[Following] = []
+        if not settings.runs(SCHEDULER):
+            return found
         if settings.scheduler_conf is not None:
             found.append(ConfFile(settings.scheduler_conf, follower, time).run)
         if settings.scheduler_conf_configmap is not None:
@@ -52,13 +56,23 @@ class ConfSource:
 
 
 async def find_source(settings: Settings, client: KubeClient) -> ConfSource:
-    """The source that the settings name, read once. ConfigError when it cannot be read, or when there must be one."""
+    """The source that the settings name, read once. ConfigError when it cannot be read, or when there must be one.
+
+    A release's ConfigMap may come later. Without a scheduler there is nothing to read."""
     root = Involved(QUEUES.api_version, QUEUES.kind, "", "root")
+    if not settings.runs(SCHEDULER):
+        return ConfSource(DEFAULT_CONF, root, settings)
     if settings.scheduler_conf is not None:
         return ConfSource(read(settings.scheduler_conf), root, settings)
     if settings.scheduler_conf_configmap is not None:
         namespace, name = _map_of(settings)
-        text = await read_map(client, namespace, name)
+        try:
+            text = await read_map(client, namespace, name)
+        except ConfigError as error:
+            if not settings.release or settings.disable_default_scheduler_config:
+                raise
+            log.warning("the default configuration until there is one", why=str(error))
+            text = DEFAULT_CONF
         return ConfSource(text, Involved(CONFIGMAPS.api_version, CONFIGMAPS.kind, namespace, name), settings)
     if settings.disable_default_scheduler_config:
         what = "no configuration is named, and the default is not wanted; name one with --scheduler-conf"

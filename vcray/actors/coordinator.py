@@ -23,7 +23,6 @@ from vcray.actors.messages import (
     Changed,
     Execute,
     Executed,
-    GangLimits,
     Mark,
     Measured,
     Message,
@@ -35,6 +34,7 @@ from vcray.actors.messages import (
 )
 from vcray.actors.moments import Moments
 from vcray.actors.novelty import Novelty
+from vcray.actors.orders import in_flight, is_something, limits_of, without
 from vcray.actors.policies import Policies
 from vcray.actors.refusals import Refusals
 from vcray.actors.reminder import Reminder
@@ -50,7 +50,7 @@ from vcray.core.meter import Meter
 from vcray.core.policy import Policy
 from vcray.core.session import Carry
 from vcray.core.snapshot import Snapshot
-from vcray.core.tables import MISSING, Status
+from vcray.core.tables import Status
 from vcray.errors import ConfigError
 from vcray.foresight.recovery import complete, half_bound, holds_gangs, take_back
 from vcray.log import get_logger
@@ -65,7 +65,7 @@ LATER_S = 5.0
 
 class Coordinator:
     """The sequencer of rounds. `waits_for` are the (resource, shard) pairs whose first list must be in before the
-    first round; `conf` is the text of the policy."""
+    first round; `conf` is the text of the policy. Without `batch` there is the agent's fast path alone."""
 
     def __init__(
         self,
@@ -86,6 +86,7 @@ class Coordinator:
         agent: tuple[AgentPath, Handle] | None = None,
         policies: Policies | None = None,
         shard_names: tuple[str, ...] = (),
+        batch: bool = True,
     ) -> None:
         self._merge = merge
         self._policies = policies or Policies(registry, metrics)
@@ -102,7 +103,7 @@ class Coordinator:
         self._decider = decider or Decider()
         self._deciding = asyncio.Lock()  # while it is held, what a decision rests on must not change
         self._coalesce_s = coalesce_s
-        self._manual = manual
+        self._manual, self._batch = manual, batch
         self._carry = Carry()
         self._novelty = Novelty(patience_s)
         self._moments = Moments(time.now())
@@ -128,10 +129,10 @@ class Coordinator:
         self._writes: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        if not self._manual:
+        if not self._manual and (self._batch or self._shard_status.names):
             self._loop = asyncio.create_task(self._rounds(), name="rounds")
-            if self._agent is not None:
-                self._agent.start()
+        if not self._manual and self._agent is not None:
+            self._agent.start()
 
     async def stop(self) -> None:
         if self._agent is not None:
@@ -200,7 +201,7 @@ class Coordinator:
             try:
                 for waiting in self._unready.orders(self._merge.generation, self._time.now()):
                     self._write(waiting)
-                self._write(await self._decide(await self._recover()))
+                self._write(await self._round())
             except Exception:  # the fence: a fault in one round must not end scheduling
                 log.exception("round failed")
                 self._metrics.failed_rounds.inc()
@@ -211,11 +212,18 @@ class Coordinator:
         singles = () if self._agent is None else await self._agent.one()
         for waiting in self._unready.orders(self._merge.generation, self._time.now(), all_of_them=True):
             await self._execute(waiting)
-        order = await self._decide(await self._recover())
-        if _something(order):
+        order = await self._round()
+        if is_something(order):
             await self._execute(order)
         told = replace(order.decisions, commits=(*singles, *order.decisions.commits))
         return RoundDone(told.generation, told)
+
+    async def _round(self) -> Execute:
+        if self._batch:
+            return await self._decide(await self._recover())
+        async with self._deciding:
+            snapshot = self._snapshot()
+            return Execute(Decisions(snapshot.generation), shards=self._shard_status.due(snapshot))
 
     async def _decide(self, taken_back: frozenset[str]) -> Execute:
         async with self._deciding:
@@ -233,7 +241,7 @@ class Coordinator:
         self._metrics.session_latency.observe((opened - started) * 1000)
         self._metrics.decide_latency.observe((decided - opened) * 1000)
         self._metrics.e2e_latency.observe((decided - started) * 1000)
-        decisions = _without(
+        decisions = without(
             decisions, taken_back.union(filter(self._refusals.hopeless, self._suspects or ()))
         )
         self._merge.assume(decisions.commits, self._time.now())
@@ -244,7 +252,7 @@ class Coordinator:
         self._moments.note(decisions, snapshot.now)
         for moment in (self._novelty.due, decisions.wakes_at):
             self._reminder.by(moment)
-        return Execute(kept, _limits(snapshot, decisions), meter.bound, self._shard_status.due(snapshot))
+        return Execute(kept, limits_of(snapshot, decisions), meter.bound, self._shard_status.due(snapshot))
 
     def _snapshot(self) -> Snapshot:
         now = self._time.now()
@@ -253,7 +261,7 @@ class Coordinator:
         return self._moments.complete(self._merge.snapshot(now, self._seed))
 
     def _write(self, order: Execute) -> None:
-        if _something(order):
+        if is_something(order):
             self._in_background(self._execute(order), f"writes of {order.decisions.generation}")
 
     def _in_background(self, work: Coroutine[object, object, None], name: str) -> None:
@@ -334,7 +342,7 @@ class Coordinator:
         decisions = complete(snapshot, self._policy, hopeful)
         self._merge.assume(decisions.commits, self._time.now())
         if decisions.commits:
-            await self._execute(Execute(decisions, _limits(snapshot, decisions)))
+            await self._execute(Execute(decisions, limits_of(snapshot, decisions)))
         made_whole = {commit.job for commit in decisions.commits}
         lost = frozenset(jobs) - made_whole
         evictions = take_back(snapshot, lost)
@@ -359,40 +367,3 @@ class Coordinator:
         self._carry = Carry()
         self._dirty.set()
         return Accepted(True, tuple(map(str, policy.problems)))
-
-
-def in_flight(snapshot: Snapshot) -> tuple[str, ...]:
-    """Jobs with a pod whose binding or deletion is under way: too early to judge them."""
-    tasks = snapshot.tasks
-    moving = ((tasks.status == Status.BINDING) | (tasks.status == Status.RELEASING)) & (tasks.job != MISSING)
-    return tuple(sorted({snapshot.jobs.names[row] for row in tasks.job[moving]}))
-
-
-def _without(decisions: Decisions, left: frozenset[str]) -> Decisions:
-    """Leave out jobs that recovery is still at work on."""
-    if not left:
-        return decisions
-    return replace(
-        decisions,
-        commits=tuple(commit for commit in decisions.commits if commit.job not in left),
-        groups=tuple(group for group in decisions.groups if group.job not in left),
-    )
-
-
-def _something(order: Execute) -> bool:
-    decisions = order.decisions
-    return bool(order.shards) or decisions != Decisions(decisions.generation, pipelined=decisions.pipelined)
-
-
-def _limits(snapshot: Snapshot, decisions: Decisions) -> tuple[GangLimits, ...]:
-    if not decisions.commits:
-        return ()
-    rows = {name: row for row, name in enumerate(snapshot.jobs.names)}
-    return tuple(
-        GangLimits(
-            commit.job,
-            int(snapshot.jobs.min_available[rows[commit.job]]),
-            {snapshot.roles[role]: minimum for role, minimum in snapshot.jobs.role_minimum[rows[commit.job]]},
-        )
-        for commit in decisions.commits
-    )

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from vcray.config.roles import ADMISSION, AGENT_SCHEDULER, CONTROLLERS, SCHEDULER
 from vcray.config.settings import Settings
 
 Layout: TypeAlias = Literal["small", "standard", "huge"]
@@ -20,12 +21,7 @@ BINDER: Final = "binder"
 AGENT_BINDER: Final = "agent-binder"
 COORDINATOR: Final = "coordinator"
 ROUTER: Final = "router"
-CONTROLLERS: Final = "controllers"
-ADMISSION: Final = "admission"
 CLUSTER: Final = "cache-cluster"
-
-SCHEDULER: Final = "scheduler"
-"""A component: the parts that make decisions and carry them out."""
 
 INTEGRATIONS: Final = "integrations"
 """Host of the integrations' actors; it has none yet."""
@@ -50,33 +46,43 @@ def components(settings: Settings) -> Mapping[str, tuple[str, ...]]:
     """Component -> its parts, both in order of their start: what can be stopped and started by itself in one process.
 
     Admission comes first: webhooks that a killed process left registered refuse all writes until somebody serves them."""
-    first = {ADMISSION: (ADMISSION,)} if settings.admission else {}
-    scheduler = (*_binders(settings), COORDINATOR, *_pools(settings), CLUSTER, ROUTER)
-    return first | {CONTROLLERS: (CONTROLLERS,), SCHEDULER: scheduler}
+    parts: dict[str, tuple[str, ...]] = {}
+    if settings.runs(ADMISSION):
+        parts[ADMISSION] = (ADMISSION,)
+    if settings.runs(CONTROLLERS):
+        parts[CONTROLLERS] = (CONTROLLERS,)
+    if settings.runs(SCHEDULER) or settings.runs(AGENT_SCHEDULER):
+        parts[SCHEDULER] = (*_binders(settings), COORDINATOR, *_pools(settings), CLUSTER, ROUTER)
+    return parts
 
 
 def plan(layout: Layout, settings: Settings) -> tuple[HostPlan, ...]:
-    """The hosts of a layout, in order of their start."""
-    admission = (ADMISSION,) if settings.admission else ()
-    pools = _pools(settings)
+    """The hosts of a layout, in order of their start; where only some components run, those that have parts."""
+    wanted = components(settings)
     if layout == "small":
-        parts = (*admission, CONTROLLERS, *_binders(settings), COORDINATOR, *pools, CLUSTER, ROUTER)
+        parts = tuple(part for of_component in wanted.values() for part in of_component)
         return (HostPlan("vcray", parts, ("vcray",)),)
     beside = (
-        HostPlan(CONTROLLERS, (CONTROLLERS,), (CONTROLLERS,)),
+        HostPlan(CONTROLLERS, wanted.get(CONTROLLERS, ()), (CONTROLLERS,)),
         HostPlan(INTEGRATIONS, (), (INTEGRATIONS,)),
-        HostPlan(ADMISSION, admission, (ADMISSION,)),
+        HostPlan(ADMISSION, wanted.get(ADMISSION, ()), (ADMISSION,)),
     )
+    scheduling = _scheduling(layout, settings) if SCHEDULER in wanted else ()
+    return tuple(host for host in (*scheduling, *beside) if host.parts or not settings.only)
+
+
+def _scheduling(layout: Layout, settings: Settings) -> tuple[HostPlan, ...]:
+    """The hosts of a scheduler that is not in one process."""
+    pools = _pools(settings)
     binder = HostPlan(BINDER, _binders(settings), (BINDER,))
     if layout == "standard":
         whole = (BINDER, SCHEDULER)
-        return (binder, HostPlan(SCHEDULER, (COORDINATOR, *pools, CLUSTER, ROUTER), whole), *beside)
+        return (binder, HostPlan(SCHEDULER, (COORDINATOR, *pools, CLUSTER, ROUTER), whole))
     chain = (BINDER, *pools, SCHEDULER)
     return (
         binder,
         *(HostPlan(each, (each,), chain) for each in pools),
         HostPlan(SCHEDULER, (COORDINATOR, CLUSTER, ROUTER), chain),
-        *beside,
     )
 
 

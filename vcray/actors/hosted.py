@@ -25,14 +25,15 @@ def controllers_of(settings: Settings) -> tuple[Controller, ...]:
         settings.shard_sync_period_s,
         settings.enable_node_event_trigger,
     )
+    tries = settings.max_requeue_num
     made: tuple[Controller, ...] = (
-        JobController(),
-        GarbageController(),
-        PodGroupController(settings.scheduler_names),
-        QueueController(),
-        JobFlowController(),
-        JobTemplateController(),
-        CronJobController(),
+        JobController(tries),
+        GarbageController(tries),
+        PodGroupController(settings.scheduler_names, settings.inherit_owner_annotations, tries),
+        QueueController(tries),
+        JobFlowController(tries),
+        JobTemplateController(tries),
+        CronJobController(tries),
         HyperNodeController(_of_hypernodes(settings)),
         ShardingController(given, settings.sharding_configmap_namespace, settings.sharding_configmap),
         ColocationController(),

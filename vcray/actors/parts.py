@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from vcray.actors.deployment import (
-    ADMISSION,
     AGENT_BINDER,
     BINDER,
     CLUSTER,
-    CONTROLLERS,
     COORDINATOR,
     ROUTER,
     pool,
@@ -52,6 +50,7 @@ from vcray.api.resources import (
     STORAGECLASSES,
     Resource,
 )
+from vcray.config.roles import ADMISSION, CONTROLLERS, SCHEDULER
 from vcray.config.scheduler import AGENT_CONF, DEFAULT_CONF
 from vcray.config.settings import Settings
 from vcray.core.pools import Scorers
@@ -193,7 +192,8 @@ async def _coordinator(place: Place, part: str) -> None:
     mode = settings.scheduler_sharding_mode
     shard = (settings.scheduler_sharding_name, mode)
     gates = settings.scheduling_gates_queue_admission
-    names = (shard[0], settings.agent_sharding_name) if settings.agent_scheduler_names else (shard[0],)
+    names: tuple[str, ...] = (shard[0],) if settings.runs(SCHEDULER) else ()
+    names += (settings.agent_sharding_name,) if settings.agent_scheduler_names else ()
 
     pools: Scorers | None = None
     blocking = False
@@ -225,6 +225,7 @@ async def _coordinator(place: Place, part: str) -> None:
             agent=_agent(place, registry),
             policies=Policies(registry, place.metrics, settings.plugin_budget_ms / 1000, shard, gates),
             shard_names=() if mode == "none" else names,
+            batch=settings.runs(SCHEDULER),
         )
 
     measures = NodeMetrics(place.transport, lambda: place.runtime.handle(part), place.time, place.metrics)
@@ -270,7 +271,7 @@ def keeps_of(settings: Settings) -> Keeps:
 
     shared = settings.multi_scheduler_enable
     return Keeps(
-        schedulers=frozenset(settings.scheduler_names),
+        schedulers=frozenset(settings.scheduler_names if settings.runs(SCHEDULER) else ()),
         agents=frozenset(settings.agent_scheduler_names),
         nodes=node_selector(settings.node_selector),
         ring=Ring.of(settings.scheduler_pod_name, settings.scheduler_num) if shared else None,
@@ -322,14 +323,14 @@ async def _controllers(place: Place, part: str) -> None:
 
 async def _admission(place: Place, part: str) -> None:
     from vcray.actors.admission import AdmissionActor, AdmissionOptions
-    from vcray.actors.admission_view import WATCHED
+    from vcray.actors.admission_view import watched_for
 
     client = place.client("admission")
     options = AdmissionOptions.of(place.facts.settings)
     actor = await place.runtime.spawn(
         part, lambda: AdmissionActor(client, options, place.time, place.metrics)
     )
-    watch_all(place, client, WATCHED, actor)
+    watch_all(place, client, watched_for(options.services), actor)
 
 
 _BUILDERS: Mapping[str, Callable[[Place, str], Awaitable[None]]] = {

@@ -15,7 +15,7 @@ class ShardStatus:
     """Statuses of the shards of these names."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
-        self._names = names
+        self.names = names
         self._told: dict[str, tuple[NodeShard, float]] = {}
 
     def due(self, snapshot: Snapshot) -> tuple[NodeShard, ...]:
@@ -24,7 +24,7 @@ class ShardStatus:
         if table is None:
             return ()
         found = []
-        for name in self._names:
+        for name in self.names:
             wanted = table.status(name)
             if wanted is None:
                 self._told.pop(name, None)

@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from vcray.actors.deployment import CONTROLLERS, SCHEDULER
 from vcray.api.meta import JsonObject
 from vcray.api.resources import JOBS, NAMESPACES
 from vcray.app import ControlPlane
 from vcray.bench.writes import CountingTransport
 from vcray.cluster.kubelet import Fleet, FleetOptions, NodeShape
+from vcray.config.roles import CONTROLLERS, SCHEDULER
 from vcray.config.settings import Settings
 from vcray.errors import Problem, ServerError
 from vcray.kube.auth import load

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar, get_args, get_origin
 
 import click
 
-from vcray.config.flags import FLAGS, GATES, flag
+from vcray.config.flags import FLAGS, GATES, Flag, by_name
 from vcray.config.given import Given, other_gates, read_given
 from vcray.config.settings import PREFIX, Names, Settings, load
 from vcray.errors import did_you_mean
@@ -102,7 +103,7 @@ def _dashed(name: str) -> str:
 @settings_options
 @volcano_options
 def command(kubeconfig: Path | None, context: str | None, **flags: object) -> int | None:
-    """Run the control plane, scheduler and controllers, against a cluster until SIGINT or SIGTERM.
+    """Run the control plane, or one component of it, against a cluster until SIGINT or SIGTERM.
 
     Every flag after --context is a setting: the flag beats its environment variable, and that beats the default.
     The flags of vc-scheduler are taken too: docs/flags.md tells what becomes of each.
@@ -111,11 +112,8 @@ def command(kubeconfig: Path | None, context: str | None, **flags: object) -> in
     Examples:
       vcray run --kubeconfig ~/.kube/config
       vcray run --scheduler-conf volcano-scheduler.conf --strict --metrics-port 0
+      vcray run --only scheduler,controllers --namespace volcano-system --release integration
     """
-    import asyncio
-
-    from vcray.log import configure, get_logger
-
     given = read_given(_volcano(flags))
     if given.version:
         from vcray.cli import version
@@ -123,17 +121,35 @@ def command(kubeconfig: Path | None, context: str | None, **flags: object) -> in
         click.get_current_context().invoke(version.command)
         return None
     settings = load({**given.settings, **read_flags(flags)}, os.environ, _spelled(given, flags))
+    serve(settings, given, FLAGS, Connection(kubeconfig, context, given.master or None))
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Which API server: `server` is an address in place of the kubeconfig's."""
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+    server: str | None = None
+
+
+def serve(settings: Settings, given: Given, flags: Sequence[Flag], where: Connection) -> None:
+    """Run the control plane until a signal; first the log hears of what was given without effect. Raises VcrayError."""
+    import asyncio
+
+    from vcray.log import configure, get_logger
+
     configure(settings.log_level)
+    log, table = get_logger("app"), by_name(flags)
     for name in given.ineffective:
-        known = flag(name)
-        get_logger("app").info("flag without effect", flag=f"--{name}", why=known.note if known else "")
+        log.info("flag without effect", flag=f"--{name}", why=table[name.replace("_", "-")].note)
     for gate in other_gates(settings.feature_gates):
         why = f"Volcano has no gate of that name, and one of Kubernetes does nothing here{did_you_mean(gate, GATES)}"
-        get_logger("app").warning("feature gate without effect", gate=gate, why=why)
+        log.warning("feature gate without effect", gate=gate, why=why)
     from vcray.app import run
 
-    asyncio.run(run(settings, kubeconfig, context, server=given.master or None))
-    return None
+    asyncio.run(run(settings, where.kubeconfig, where.context, server=where.server))
 
 
 def read_flags(flags: Mapping[str, object]) -> dict[str, object]:

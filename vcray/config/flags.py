@@ -1,23 +1,23 @@
-"""Flags and environment of Volcano's vc-scheduler, and what becomes of each here: one table.
+"""Flags of Volcano's vc-scheduler, environment and feature gates of all its programs, and what becomes of each here.
 
-`vcray run` takes all of them, and so may any program that stands in for vc-scheduler. A flag `works` (it sets something),
-is `accepted` (it has no effect, and the table says why that is right) or is `refused` (going on without it would not be what
-was asked for). `docs/flags.md` shows the table; a test keeps the two equal.
+`vcray run` takes all of them; `vcray.config.programs` has the tables of the programs that stand in for Volcano's. A flag
+`works` (it sets something) or is `accepted` (it has no effect, and the table says why that is right). `docs/flags.md` shows
+the table; a test keeps the two equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Verdict = Literal["works", "accepted", "refused"]
-Kind = Literal["text", "switch", "number", "duration", "list"]
+Verdict = Literal["works", "accepted"]
+Kind = Literal["text", "switch", "number", "decimal", "duration", "list"]
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """One flag of vc-scheduler. `default` is Volcano's; `setting` the field of `Settings` that it sets, where it is one."""
+    """One flag of a program. `default` is Volcano's; `setting` the field of `Settings` that it sets, where it is one."""
 
     name: str
     kind: Kind
@@ -29,7 +29,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One environment variable of vc-scheduler."""
+    """One environment variable of Volcano's programs."""
 
     name: str
     verdict: Verdict
@@ -37,7 +37,7 @@ class Variable:
     setting: str = ""
 
 
-_NO_TLS = "metrics and health are served without TLS; put a proxy in front of the port"
+_TLS = "serves /healthz over TLS; all three are given, or none"
 _ALL_NODES = "every node is looked at in every round"
 _KLOG = "log lines go to standard error; --log-level or -v sets how much"
 
@@ -46,9 +46,9 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         "kubeconfig", "text", "", "works", "without it KUBECONFIG, ~/.kube/config, then the service account"
     ),
-    Flag("ca-cert-file", "text", "", "refused", _NO_TLS),
-    Flag("tls-cert-file", "text", "", "refused", _NO_TLS),
-    Flag("tls-private-key-file", "text", "", "refused", _NO_TLS),
+    Flag("ca-cert-file", "text", "", "works", _TLS, "health_ca_file"),
+    Flag("tls-cert-file", "text", "", "works", _TLS, "health_cert_file"),
+    Flag("tls-private-key-file", "text", "", "works", _TLS, "health_key_file"),
     Flag("scheduler-name", "list", "volcano", "works", "may be repeated", "scheduler_names"),
     Flag("scheduler-conf", "text", "", "works", "looked at each second", "scheduler_conf"),
     Flag(
@@ -70,7 +70,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("default-queue", "text", "default", "works", "created at start when missing", "default_queue"),
     Flag("version", "switch", "false", "works", "prints the version and ends"),
     Flag("listen-address", "text", ":8080", "works", "sets metrics-address and metrics-port"),
-    Flag("enable-metrics", "switch", "false", "works", "here they are on unless this says false"),
+    Flag("enable-metrics", "switch", "false", "works", "`vcray run` has them on unless this says false"),
     Flag(
         "healthz-address",
         "text",
@@ -85,10 +85,10 @@ FLAGS: tuple[Flag, ...] = (
     ),
     Flag(
         "kube-api-qps",
-        "number",
+        "decimal",
         "2000",
         "works",
-        "here there is no limit unless one is given",
+        "`vcray run` has no limit unless one is given",
         "kube_api_qps",
     ),
     Flag("kube-api-burst", "number", "2000", "works", "as kube-api-qps", "kube_api_burst"),
@@ -134,14 +134,39 @@ FLAGS: tuple[Flag, ...] = (
     Flag("scheduler-sharding-mode", "text", "none", "works", "none, soft or hard", "scheduler_sharding_mode"),
     Flag("scheduler-sharding-name", "text", "volcano", "works", "its NodeShard", "scheduler_sharding_name"),
     Flag("lock-object-namespace", "text", "volcano-system", "works", "as lease-namespace", "lease_namespace"),
-    Flag("leader-elect", "switch", "true", "works", "off here unless asked for", "leader_elect"),
-    Flag("leader-elect-lease-duration", "duration", "15s", "works", "", "lease_duration_s"),
-    Flag("leader-elect-renew-deadline", "duration", "10s", "works", "", "lease_renew_deadline_s"),
-    Flag("leader-elect-retry-period", "duration", "2s", "works", "", "lease_retry_period_s"),
+    Flag(
+        "leader-elect", "switch", "true", "works", "`vcray run` has it off unless asked for", "leader_elect"
+    ),
+    Flag(
+        "leader-elect-lease-duration",
+        "duration",
+        "15s",
+        "works",
+        "how long the Lease holds",
+        "lease_duration_s",
+    ),
+    Flag(
+        "leader-elect-renew-deadline",
+        "duration",
+        "10s",
+        "works",
+        "when a holder that cannot renew gives up",
+        "lease_renew_deadline_s",
+    ),
+    Flag("leader-elect-retry-period", "duration", "2s", "works", "between two tries", "lease_retry_period_s"),
     Flag("leader-elect-resource-lock", "text", "leases", "accepted", "it is a Lease in any case"),
-    Flag("leader-elect-resource-name", "text", "volcano", "works", "", "lease_name"),
-    Flag("leader-elect-resource-namespace", "text", "volcano-system", "works", "", "lease_namespace"),
-    Flag("feature-gates", "list", "", "works", "Name=true or Name=false; see below", "feature_gates"),
+    Flag("leader-elect-resource-name", "text", "volcano", "works", "name of the Lease", "lease_name"),
+    Flag(
+        "leader-elect-resource-namespace",
+        "text",
+        "volcano-system",
+        "works",
+        "its namespace",
+        "lease_namespace",
+    ),
+    Flag(
+        "feature-gates", "list", "", "works", "Name=true or Name=false, with commas between", "feature_gates"
+    ),
     Flag("v", "number", "0", "works", "4 or more logs all: log-level DEBUG", "log_level"),
     Flag("log-flush-frequency", "duration", "5s", "accepted", "nothing is held back"),
     Flag("add_dir_header", "switch", "false", "accepted", _KLOG),
@@ -167,6 +192,8 @@ ENVIRONMENT: tuple[Variable, ...] = (
     ),
     Variable("SCHEDULER_POD_NAME", "works", "this replica's pod", "scheduler_pod_name"),
     Variable("SCHEDULER_NUM", "works", "how many replicas there are", "scheduler_num"),
+    Variable("HELM_RELEASE_NAME", "works", "the release", "release"),
+    Variable("KUBE_POD_NAMESPACE", "works", "its namespace", "namespace"),
     Variable("BATCH_BIND_NUM", "accepted", "bindings of a round go out side by side in any case"),
     Variable("PANIC_ON_ERROR", "accepted", "a fault ends one round, never the process"),
     Variable(
@@ -195,9 +222,6 @@ GATE_SETTINGS: Mapping[str, str] = {
 """Gates that set something: gate -> the field of `Settings`."""
 
 
-def flag(name: str) -> Flag | None:
-    """The flag of that name; `-` and `_` are the same, as for Kubernetes' programs."""
-    return _BY_NAME.get(name.replace("_", "-"))
-
-
-_BY_NAME = {each.name.replace("_", "-"): each for each in FLAGS}
+def by_name(flags: Iterable[Flag]) -> Mapping[str, Flag]:
+    """Flags by their names; `-` and `_` are the same, as for Kubernetes' programs."""
+    return {each.name.replace("_", "-"): each for each in flags}

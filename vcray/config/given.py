@@ -1,4 +1,4 @@
-"""Flags of vc-scheduler as they were given on a command line -> values of `Settings`."""
+"""Flags of Volcano's programs as they were given on a command line -> values of `Settings`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from vcray.config.flags import ENVIRONMENT, GATES, Flag, flag
+from vcray.config.flags import ENVIRONMENT, FLAGS, GATES, Flag, by_name
 from vcray.errors import ConfigError, Problem, did_you_mean
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
@@ -28,18 +28,20 @@ class Given:
     version: bool = False
 
 
-def read_given(given: Mapping[str, Sequence[str]]) -> Given:
-    """Flag name -> the texts given for it, in order. ConfigError (VC0502) names all that are refused or malformed."""
-    out = Given()
+def read_given(
+    given: Mapping[str, Sequence[str]], flags: Sequence[Flag] = FLAGS, metrics_on: bool = True
+) -> Given:
+    """Flag name -> the texts given for it, in order. ConfigError (VC0502) names all that are malformed.
+
+    `metrics_on`: whether they are served where no flag says so."""
+    out, table = Given(), by_name(flags)
     problems: list[Problem] = []
     switches: dict[str, str] = {}
     for name, texts in given.items():
-        known = flag(name)
+        known = table.get(name.replace("_", "-"))
         if known is None or not texts:
             continue
-        if known.verdict == "refused":
-            problems.append(Problem("VC0502", f"--{name}", f"is not served: {known.note}"))
-        elif known.verdict == "accepted":
+        if known.verdict == "accepted":
             out.ineffective.append(name)
         else:
             try:
@@ -47,12 +49,14 @@ def read_given(given: Mapping[str, Sequence[str]]) -> Given:
             except ValueError as error:
                 problems.append(Problem("VC0502", f"--{name}", f"{error}, got {texts[-1]!r}"))
                 continue
+            if value == known.default == "":
+                continue  # as if it were not there, as in Go
             if known.setting:
                 out.settings[known.setting] = _setting(known, value)
                 out.origin[known.setting] = f"--{name}"
             else:
                 switches[known.name] = str(value)
-    problems += _addresses(switches, out)
+    problems += _addresses(switches, out, table, metrics_on)
     if problems:
         raise ConfigError(problems)
     out.master, out.version = switches.get("master", ""), switches.get("version") == "True"
@@ -66,15 +70,6 @@ def of_environment(environment: Mapping[str, str]) -> dict[str, tuple[str, str]]
         for each in ENVIRONMENT
         if each.setting and environment.get(each.name)
     }
-
-
-def of_release(environment: Mapping[str, str]) -> dict[str, str]:
-    """Where the controllers' ConfigMap is, by the variables that Volcano's chart gives its controllers; empty without them."""
-    namespace, release = environment.get("KUBE_POD_NAMESPACE"), environment.get("HELM_RELEASE_NAME")
-    if not namespace and not release:
-        return {}
-    place = f"{namespace or 'volcano-system'}/{release or 'volcano'}-controller-configmap"
-    return {"controller_configmap": place}
 
 
 def duration(text: str) -> float:
@@ -123,6 +118,11 @@ def _value(known: Flag, texts: Sequence[str]) -> object:
         return [part.strip() for each in texts for part in each.split(",") if part.strip()]
     if known.kind == "duration":
         return duration(text)
+    if known.kind == "decimal":
+        try:
+            return float(text)
+        except ValueError:
+            raise ValueError("must be a number") from None
     if known.kind == "number":
         try:
             return int(text, 0)
@@ -139,26 +139,29 @@ def _setting(known: Flag, value: object) -> object:
     return value
 
 
-def _addresses(switches: Mapping[str, str], out: Given) -> list[Problem]:
+def _addresses(
+    switches: Mapping[str, str], out: Given, table: Mapping[str, Flag], metrics_on: bool
+) -> list[Problem]:
     """listen-address, enable-metrics, healthz-address and enable-healthz, which set several settings together."""
     problems = []
-    for name, host_field, port_field in (
-        ("listen-address", "metrics_address", "metrics_port"),
-        ("healthz-address", "health_address", "health_port"),
+    for switch, name, host_field, port_field, on in (
+        ("enable-metrics", "listen-address", "metrics_address", "metrics_port", metrics_on),
+        ("enable-healthz", "healthz-address", "health_address", "health_port", False),
     ):
+        if switch not in table:
+            continue
+        wanted = switches.get(switch, str(on)) == "True"
         text = switches.get(name)
-        if name == "healthz-address" and switches.get("enable-healthz") == "True":
-            text = text or ":11251"
-        elif name == "healthz-address":
+        if not wanted:
+            out.settings |= {port_field: -1} if switch in switches else {}
             continue
-        if text is None:
+        if text is None and (on or switch not in switches):
             continue
+        text = text or table[name].default
         host, colon, port = text.rpartition(":")
         if not colon or not port.isdigit():
             problems.append(Problem("VC0502", f"--{name}", f"must be HOST:PORT or :PORT, got '{text}'"))
             continue
         out.settings |= {host_field: host.strip("[]") or "0.0.0.0", port_field: int(port)}
         out.origin |= {host_field: f"--{name}", port_field: f"--{name}"}
-    if switches.get("enable-metrics") == "False":
-        out.settings["metrics_port"] = -1
     return problems

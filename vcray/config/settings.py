@@ -15,7 +15,8 @@ from pydantic_core import ErrorDetails
 
 from vcray.config.controllers import wrong_choices
 from vcray.config.flags import GATE_SETTINGS
-from vcray.config.given import of_environment, of_release, read_gates
+from vcray.config.given import of_environment, read_gates
+from vcray.config.roles import derived, unknown_component
 from vcray.config.sharding import ShardingError, parse_scheduler_configs
 from vcray.errors import ConfigError, Problem
 
@@ -32,6 +33,14 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    only: Names = Field(
+        (),
+        description="components to run: scheduler, agent-scheduler, controllers, admission; all when none is named",
+    )
+    namespace: str = Field(
+        "volcano-system", min_length=1, description="namespace of the release: of its Lease and ConfigMaps"
+    )
+    release: str = Field("", description="name of the release, whose objects are taken as they are found")
     scheduler_names: Names = Field(
         ("volcano",), description="schedulerName of the pods to schedule; the first is the default of vcjobs"
     )
@@ -110,6 +119,12 @@ class Settings(BaseModel):
     schedule_period_s: float = Field(
         1.0, ge=0, description="seconds that something must be unschedulable before it is told"
     )
+    max_requeue_num: int = Field(
+        15, description="how often a controller tries a request again before it gives up; negative: for ever"
+    )
+    inherit_owner_annotations: bool = Field(
+        True, description="PodGroups of plain pods take over annotations of the pods' owners"
+    )
     priority_class: bool = Field(True, description="read PriorityClasses")
     feature_gates: Names = Field((), description="Name=true or Name=false, with commas between")
     runtime: Literal["local", "ray"] = Field("local", description="what the actors run on: local or ray")
@@ -130,6 +145,11 @@ class Settings(BaseModel):
         -1, ge=-1, le=65535, description="one more port for /healthz alone; 0 picks one, -1 none"
     )
     health_address: str = Field("127.0.0.1", description="address that this port listens on")
+    health_cert_file: Path | None = Field(None, description="certificate of this port; without it plain HTTP")
+    health_key_file: Path | None = Field(None, description="private key of that certificate")
+    health_ca_file: Path | None = Field(
+        None, description="certificates that must vouch for clients which show one"
+    )
     leader_elect: bool = Field(False, description="hold a Lease, so that only one control plane acts")
     lease_namespace: str = Field("volcano-system", description="namespace of the Lease; it must exist")
     lease_name: str = Field("volcano", description="name of the Lease")
@@ -174,6 +194,14 @@ class Settings(BaseModel):
     admission_ca_file: Path | None = Field(
         None, description="certificates that vouch for it; without it the certificate itself"
     )
+    admission_registration: Literal["own", "adopt", "bundle"] = Field(
+        "own",
+        description="webhook configurations: own: kept as ours; adopt: those of others keep all but their caBundle; "
+        "bundle: none is created",
+    )
+    graceful_shutdown_time_s: float = Field(
+        30.0, ge=0, description="seconds that questions to the webhooks may take to be answered when stopping"
+    )
     admission_unregister: bool = Field(True, description="take the registration back when stopping")
     release_namespace: str = Field(
         "volcano-system", description="namespace that the webhooks pass over, beside kube-system"
@@ -199,16 +227,24 @@ class Settings(BaseModel):
     seed: int = Field(0, description="breaks ties between equal nodes")
     log_level: str = Field("INFO", pattern=f"^({'|'.join(LOG_LEVELS)})$", description="least level to log")
 
+    def runs(self, component: str) -> bool:
+        """Is this component of `vcray.config.roles` among those to run?"""
+        return component in self.only if self.only else component != "admission" or self.admission
+
 
 def load(
-    flags: Mapping[str, object], environment: Mapping[str, str], spelled: Mapping[str, str] | None = None
+    flags: Mapping[str, object],
+    environment: Mapping[str, str],
+    spelled: Mapping[str, str] | None = None,
+    defaults: Mapping[str, object] | None = None,
 ) -> Settings:
     """Settings from given flags and an environment. ConfigError VC0502 names each value that cannot be used.
 
-    Variables of vc-scheduler count where ours are not set. `spelled`: setting -> the flag, where that has another name."""
+    Variables of Volcano's programs count where ours are not set. `spelled`: setting -> the flag, where that has another name.
+    `defaults`: those of a program that differ from ours."""
     theirs = of_environment(environment)
-    values: dict[str, object] = {name: text for name, (_, text) in theirs.items()}
-    values |= of_release(environment)
+    values: dict[str, object] = dict(defaults or {})
+    values |= {name: text for name, (_, text) in theirs.items()}
     origin = {name: variable for name, (variable, _) in theirs.items()}  # setting -> how the user spelled it
     for name, field in Settings.model_fields.items():
         text = environment.get(PREFIX + name.upper())
@@ -226,21 +262,35 @@ def load(
             Problem("VC0502", origin.get(str(each["loc"][0]), str(each["loc"][0])), _sentence(each))
             for each in error.errors()
         ) from error
-    gates, wrong_gates = read_gates(settings.feature_gates)
-    wrong = [("feature_gates", what) for what in wrong_gates]
-    wrong += [("controllers", what) for what in wrong_choices(settings.controllers)]
+    gates, wrong = read_gates(settings.feature_gates)
+    found = [("feature_gates", what) for what in wrong] + _contradictions(settings, origin)
+    if found:
+        raise ConfigError(Problem("VC0502", origin.get(name, name), what) for name, what in found)
+    update = derived(values, settings.only, settings.namespace, settings.release)
+    update |= {GATE_SETTINGS[name]: on for name, on in gates.items() if name in GATE_SETTINGS}
+    return settings.model_copy(update=update)
+
+
+def _contradictions(settings: Settings, origin: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What cannot stand together or be meant: setting, sentence."""
+    found = [("controllers", what) for what in wrong_choices(settings.controllers)]
     try:
         parse_scheduler_configs(settings.scheduler_configs)
     except ShardingError as error:
-        wrong.append(("scheduler_configs", str(error)))
-    if wrong:
-        raise ConfigError(Problem("VC0502", origin.get(name, name), what) for name, what in wrong)
+        found.append(("scheduler_configs", str(error)))
     if settings.scheduler_conf is not None and settings.scheduler_conf_configmap is not None:
-        what = f"stands beside {origin['scheduler_conf']}; name a file or a ConfigMap"
-        raise ConfigError(Problem("VC0502", origin["scheduler_conf_configmap"], what))
-    return settings.model_copy(
-        update={GATE_SETTINGS[name]: on for name, on in gates.items() if name in GATE_SETTINGS}
-    )
+        what = f"stands beside {origin.get('scheduler_conf')}; name a file or a ConfigMap"
+        found.append(("scheduler_conf_configmap", what))
+    found.append(("only", unknown_component(settings.only)))
+    tls = {
+        name: getattr(settings, name) for name in ("health_cert_file", "health_key_file", "health_ca_file")
+    }
+    given = [name for name, path in tls.items() if path is not None]
+    if given and len(given) < len(tls):
+        found.append(
+            (given[0], "certificate, private key and the clients' authority go together; give all three")
+        )
+    return [(name, what) for name, what in found if what]
 
 
 def _listed(text: str) -> list[str]:
