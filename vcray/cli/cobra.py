@@ -37,7 +37,8 @@ class Flag:
         """Usage and default: the right column. A default that is the kind's zero is not told."""
         if not self.default:
             return self.usage
-        shown = f'"{self.default}"' if self.kind == "string" else str(self.default)
+        told = str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
+        shown = f'"{told}"' if self.kind == "string" else told
         return f"{self.usage} (default {shown})"
 
 
@@ -65,12 +66,15 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A command as called: its path from the root, every flag's value, and what was not a flag."""
+    """A command as called: its path from the root, every flag's value, and what was not a flag.
+
+    `given` has the texts of the flags that were there, in order."""
 
     path: tuple[Command, ...]
     flags: Mapping[str, Value] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
     help_wanted: bool = False
+    given: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def command(self) -> Command:
@@ -143,9 +147,23 @@ def parse(root: Command, arguments: Sequence[str]) -> Invocation:
         raise UsageError(f'unknown command "{words[0]}" for "{root.name}"')
     command = path[-1]
     known = [*command.flags, _help_flag(command), *(root.flags if command is not root else ())]
-    values, plain = _read_flags(known, rest)
-    wanted = bool(values.pop("help")) or not command.run
-    return Invocation(tuple(path), values, tuple(plain), wanted)
+    read = _Read({flag.name: flag.default for flag in known})
+    plain = _read_flags(known, rest, read)
+    wanted = bool(read.values.pop("help")) or not command.run
+    given = {name: tuple(texts) for name, texts in read.given.items()}
+    return Invocation(tuple(path), read.values, tuple(plain), wanted, given)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What has been read: values by the names of flags, and the texts that they came from."""
+
+    values: dict[str, Value]
+    given: dict[str, list[str]] = field(default_factory=dict)
+
+    def take(self, flag: Flag, text: str) -> None:
+        self.values[flag.name] = _value(flag, text)
+        self.given.setdefault(flag.name, []).append(text)
 
 
 def _find(root: Command, arguments: Sequence[str]) -> tuple[list[Command], list[str]]:
@@ -180,9 +198,9 @@ def _words(command: Command, arguments: Sequence[str]) -> list[str]:
     return found
 
 
-def _read_flags(known: Sequence[Flag], arguments: Sequence[str]) -> tuple[dict[str, Value], list[str]]:
-    values: dict[str, Value] = {flag.name: flag.default for flag in known}
-    by_name = {flag.name: flag for flag in known}
+def _read_flags(known: Sequence[Flag], arguments: Sequence[str], read: _Read) -> list[str]:
+    """Take the flags in; what is none comes back."""
+    by_name = {flag.name.replace("_", "-"): flag for flag in known}
     by_short = {flag.short: flag for flag in known if flag.short}
     plain: list[str] = []
     remaining = list(arguments)
@@ -192,15 +210,15 @@ def _read_flags(known: Sequence[Flag], arguments: Sequence[str]) -> tuple[dict[s
             plain += remaining
             break
         if word.startswith("--"):
-            _read_long(word, by_name, remaining, values)
+            _read_long(word, by_name, remaining, read)
         elif word.startswith("-") and word != "-":
-            _read_short(word, by_short, remaining, values)
+            _read_short(word, by_short, remaining, read)
         else:
             plain.append(word)
-    return values, plain
+    return plain
 
 
-def _read_long(word: str, known: Mapping[str, Flag], remaining: list[str], values: dict[str, Value]) -> None:
+def _read_long(word: str, known: Mapping[str, Flag], remaining: list[str], read: _Read) -> None:
     name, has_value, text = word[2:].partition("=")
     if not name or name.startswith("-"):
         raise UsageError(f"bad flag syntax: {word}")
@@ -214,10 +232,10 @@ def _read_long(word: str, known: Mapping[str, Flag], remaining: list[str], value
             text = remaining.pop(0)
         else:
             raise UsageError(f"flag needs an argument: --{name}")
-    values[flag.name] = _value(flag, text)
+    read.take(flag, text)
 
 
-def _read_short(word: str, known: Mapping[str, Flag], remaining: list[str], values: dict[str, Value]) -> None:
+def _read_short(word: str, known: Mapping[str, Flag], remaining: list[str], read: _Read) -> None:
     """`-n x`, `-nx`, `-n=x`, and switches run together."""
     letters = word[1:]
     while letters:
@@ -235,7 +253,7 @@ def _read_short(word: str, known: Mapping[str, Flag], remaining: list[str], valu
             text = remaining.pop(0)
         else:
             raise UsageError(f"flag needs an argument: '{letter}' in {word}")
-        values[flag.name] = _value(flag, text)
+        read.take(flag, text)
 
 
 _BITS = {"int": 64, "int32": 32, "Level": 32}
