@@ -29,7 +29,7 @@ def test_the_first_entry_with_its_name_decides_then_the_star(chosen: tuple[str, 
 
 def test_a_name_that_stands_twice_or_is_none_is_refused() -> None:
     assert wrong_choices(("*", "+gc-controller", "-gc-controller")) == [
-        "controllers option gc-controller cannot have both '-' and '+' prefixes"
+        "controllers option -gc-controller cannot have both '-' and '+' prefixes"
     ]
     assert wrong_choices(("hyperNode-controller", "colocation-config-controller", "*")) == []
     assert "did you mean 'queue-controller'?" in wrong_choices(("-queue-controler",))[0]

@@ -38,7 +38,7 @@ def wrong_choices(chosen: Sequence[str]) -> list[str]:
     for each in chosen:
         name = each[1:] if each[:1] in ("-", "+") else each
         if name in seen:
-            found.append(f"controllers option {name} cannot have both '-' and '+' prefixes")
+            found.append(f"controllers option {each} cannot have both '-' and '+' prefixes")
         elif name not in (*CONTROLLERS, "*"):
             found.append(f"there is no controller '{name}'{did_you_mean(name, CONTROLLERS)}")
         seen.add(name)
