@@ -414,3 +414,12 @@ def test_job_that_lost_its_podgroup_and_is_scaled_down_does_not_swing_between_ph
     assert w.phases == ["Pending", "Running"]
     w.admit()
     assert w.pods() == ["j-a-0"]
+
+
+def test_tasks_of_one_name_do_not_take_each_others_pods() -> None:
+    w = World([JobController()])
+    w.submit(tasks=[a_task("t", 0), a_task("t", 2), a_task("u", 1)], minAvailable=1)
+
+    w.admit()
+
+    assert w.pods() == ["j-u-0"]

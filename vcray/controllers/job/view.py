@@ -127,15 +127,18 @@ class JobView:
 
 
 def view_job(job: JsonObject) -> JobView | None:
-    """Read a stored job; None when it does not fit the schema (then no controller can act on it)."""
+    """Read a stored job; None when it does not fit the schema (then no controller can act on it).
+
+    Of tasks with one name, which admission refuses, the first counts: two would take each other's pods for their own."""
     try:
         model = Job.model_validate(job)
     except ValidationError:
         return None
-    tasks = tuple(
-        TaskView(index, spec.name or f"default{index}", _needed(spec), spec)
-        for index, spec in enumerate(model.spec.tasks)
-    )
+    named: dict[str, TaskView] = {}
+    for index, spec in enumerate(model.spec.tasks):
+        name = spec.name or f"default{index}"
+        named.setdefault(name, TaskView(index, name, _needed(spec), spec))
+    tasks = tuple(named.values())
     given = "min_available" in model.spec.model_fields_set
     return JobView(
         job, model, tasks, model.spec.min_available if given else sum(task.needed for task in tasks)
