@@ -15,7 +15,6 @@ import aiohttp
 
 from vcray.actors.admission import AdmissionActor, AdmissionOptions
 from vcray.actors.admission_registration import MUTATING
-from vcray.actors.admission_view import WATCHED
 from vcray.actors.messages import ObjectChange, ObjectChanges, Synced
 from vcray.actors.runtime import Time
 from vcray.actors.timekeeping import WallTime
@@ -26,7 +25,7 @@ from vcray.cluster.server.inprocess import InProcessTransport
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import NotFound
 from vcray.metrics import Metrics
-from vcray.webhooks.services import SERVICES
+from vcray.webhooks.services import ALL_SERVICES
 
 
 @dataclass
@@ -51,7 +50,7 @@ class Host:
 
     async def synced(self) -> None:
         """Tell the actor that it knows everything, and wait until it is registered."""
-        for resource in WATCHED:
+        for resource in self.actor.watched:
             await self.actor.receive(Synced(resource.full_name))
         await self.actor.registered.wait()
 
@@ -79,7 +78,7 @@ class Host:
 
 def question(path: str, operation: str, obj: JsonObject | None, **request: Any) -> bytes:
     """An AdmissionReview about an object."""
-    resource = next(service.resource for service in SERVICES if service.path == path)
+    resource = next(service.resource for service in ALL_SERVICES if service.path == path)
     asked = {
         "uid": "u-1",
         "resource": {

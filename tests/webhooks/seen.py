@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 
 from vcray.api.jsonview import dig_str
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.webhooks.base import Request, Rules, name_of
+from vcray.webhooks.base import Request, Rules, User, name_of
+
+NOBODY = User()
 
 
 @dataclass
 class Seen:
-    """Queues and namespaces as given; what is not given does not exist."""
+    """Queues, namespaces and PodGroups as given; what is not given does not exist."""
 
     given: Sequence[JsonObject] = ()
     namespaces: dict[str, JsonObject] = field(default_factory=dict)
+    groups: dict[tuple[str, str], JsonObject] = field(default_factory=dict)
 
     def queue(self, name: str) -> JsonObject | None:
         return next((queue for queue in self.given if name_of(queue) == name), None)
@@ -28,6 +31,9 @@ class Seen:
 
     def namespace(self, name: str) -> JsonObject | None:
         return self.namespaces.get(name)
+
+    def podgroup(self, namespace: str, name: str) -> JsonObject | None:
+        return self.groups.get((namespace, name))
 
 
 def queue(name: str, state: str = "Open", pods: int | None = None, **spec: JsonValue) -> JsonObject:
@@ -44,6 +50,7 @@ def ask(
     old: JsonObject | None = None,
     seen: Seen | None = None,
     name: str = "",
+    user: User = NOBODY,
     **rules: object,
 ) -> Request:
     """A request as a webhook hands it on."""
@@ -56,4 +63,5 @@ def ask(
         old or {},
         seen or Seen(),
         Rules(**rules),  # type: ignore[arg-type]
+        user,
     )

@@ -21,7 +21,7 @@ from vcray.actors.admission_groups import GroupsFile
 from vcray.actors.admission_registration import Address, Manner, Registrar
 from vcray.actors.admission_reviews import Question
 from vcray.actors.admission_server import AdmissionServer
-from vcray.actors.admission_view import WATCHED, Glance, Known, watched_for
+from vcray.actors.admission_view import WATCHED, Asked, Glance, Known, watched_for
 from vcray.actors.messages import Message, ObjectChanges, Registered, Synced
 from vcray.actors.runtime import Time
 from vcray.api.jsonview import dig_str
@@ -35,7 +35,7 @@ from vcray.log import get_logger
 from vcray.metrics import Metrics
 from vcray.webhooks.base import Answer, Rules
 from vcray.webhooks.resource_groups import ResourceGroup
-from vcray.webhooks.services import PATHS, SERVICES, Service
+from vcray.webhooks.services import PATHS, SERVICES, TENANT_SERVICES, Service
 
 CHECK_EVERY_S = 60.0
 """How often registration and certificates are looked after."""
@@ -76,7 +76,7 @@ class AdmissionOptions:
             settings.admission_host,
             settings.admission_port,
             Address(settings.admission_url or "", _service(settings.admission_service)),
-            _enabled(settings.enabled_admission),
+            (*_enabled(settings.enabled_admission), *(TENANT_SERVICES if settings.tenants else ())),
             Rules(
                 settings.scheduler_names[0],
                 settings.max_queue_depth,
@@ -84,6 +84,8 @@ class AdmissionOptions:
                 settings.enable_root_queue_protection,
                 settings.scheduler_names[1:],
                 settings.scheduling_gates_queue_admission,
+                release_namespace=settings.release_namespace,
+                operators=settings.tenant_operators,
             ),
             settings.admission_conf,
             settings.release_namespace,
@@ -95,7 +97,7 @@ class AdmissionOptions:
 
 
 class AdmissionActor:
-    """Feed it the changes of queues and namespaces (`WATCHED`); it does the rest from `start` on."""
+    """Feed it the changes of what its options say that it watches; it does the rest from `start` on."""
 
     def __init__(self, client: KubeClient, options: AdmissionOptions, time: Time, metrics: Metrics) -> None:
         self._client = client
@@ -119,6 +121,11 @@ class AdmissionActor:
     def port(self) -> int:
         """The port listened on, 0 before `start`."""
         return self._server.port
+
+    @property
+    def watched(self) -> tuple[Resource, ...]:
+        """What it is to be told of."""
+        return watched_for(self._options.services)
 
     async def start(self) -> None:
         """Serve. ConfigError when the port, the given certificate or the configuration cannot be used."""
@@ -211,13 +218,13 @@ class AdmissionActor:
             answer, glance = await self._judged(service, question)
             if answer.allowed or service.resource == QUEUES or self._time.now() >= until:
                 return answer
-            if not any(self._is_newborn(resource, name) for resource, name in glance.asked):
+            if not any(self._is_newborn(each) for each in glance.asked):
                 return answer
             await self._time.sleep(POLL_S)
 
     async def _judged(self, service: Service, question: Question) -> tuple[Answer, Glance]:
         """The rule's answer and what it saw, on fresh objects where the view misses one or where it would refuse."""
-        fresh: set[tuple[Resource, str]] = set()
+        fresh: set[Asked] = set()
         for _ in range(MOST_READS):
             glance = Glance(self._known)
             answer = service.admit(question.about(glance, self._rules))
@@ -229,18 +236,18 @@ class AdmissionActor:
             fresh |= doubtful
         return answer, glance
 
-    def _is_newborn(self, resource: Resource, name: str) -> bool:
+    def _is_newborn(self, asked: Asked) -> bool:
         """A queue that the queue controller has not given a state yet."""
-        queue = self._known.get(resource, name) if resource == QUEUES else None
+        queue = self._known.get(*asked) if asked[0] == QUEUES else None
         return queue is not None and not dig_str(queue, "status", "state")
 
-    async def _read(self, objects: Iterable[tuple[Resource, str]]) -> None:
+    async def _read(self, objects: Iterable[Asked]) -> None:
         """Take these objects as the API server has them now; one that cannot be read stays as last seen."""
-        for resource, name in objects:
+        for resource, namespace, name in objects:
             try:
-                self._known.put(resource, await self._client.get(resource, None, name))
+                self._known.put(resource, await self._client.get(resource, namespace or None, name))
             except NotFound:
-                self._known.forget(resource, name)
+                self._known.forget(resource, namespace, name)
             except VcrayError as error:
                 log.warning("cannot read for a webhook", object=f"{resource.kind}/{name}", error=error)
 

@@ -64,20 +64,19 @@ class Credentials:
         if self._context is None:
             self.renew(now)
             assert self._pair is not None
-            try:
-                self._context = server_context(self._pair)
-                self._shown = self._pair
-            except (ssl.SSLError, ValueError) as error:
-                where = str(self.files.certificate) if self.files else ""
-                raise ConfigError(
-                    Problem("VC0502", where, f"no certificate with its key: {error}")
-                ) from error
+            self._context = server_context(self._pair)
+            self._shown = self._pair
         return self._context
 
     def renew(self, now: float) -> bool:
-        """Make or read a newer certificate if it is time; True while there is one that is not shown yet."""
+        """Make or read a newer certificate if it is time; True while there is one that is not shown yet.
+
+        ConfigError for files that cannot be used, such as a pair of which only one half is new yet; what was read last stays."""
         if self.files is not None:
-            self._pair, self.bundle = self.files.read()
+            pair, bundle = self.files.read()
+            if pair != self._pair:
+                _check(pair, self.files.certificate)
+            self._pair, self.bundle = pair, bundle
         elif self._pair is None or now >= self._made_at + RENEW_AFTER * self.lifetime.total_seconds():
             self._make(now)
         return self._pair != self._shown
@@ -94,6 +93,14 @@ class Credentials:
         if self._context is not None and self._pair is not None:
             present(self._context, self._pair)
             self._shown = self._pair
+
+
+def _check(pair: Certificate, path: Path) -> None:
+    """ConfigError VC0502 unless the key is the certificate's."""
+    try:
+        server_context(pair)
+    except (ssl.SSLError, ValueError) as error:
+        raise ConfigError(Problem("VC0502", str(path), f"no certificate with its key: {error}")) from error
 
 
 def _read(path: Path, flag: str) -> bytes:

@@ -22,7 +22,7 @@ from vcray.kube.client import KubeClient
 from vcray.kube.errors import AlreadyExists, NotFound
 from vcray.log import get_logger
 from vcray.webhooks.base import Rules
-from vcray.webhooks.services import EXEMPT_NAMESPACE, SERVICES, Service
+from vcray.webhooks.services import ALL_SERVICES, EXEMPT_NAMESPACE, Service
 
 GROUP: Final = "admissionregistration.k8s.io"
 MUTATING: Final = Resource(
@@ -31,6 +31,12 @@ MUTATING: Final = Resource(
 VALIDATING: Final = Resource(
     GROUP, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", False
 )
+INJECTED: Final = (
+    "cert-manager.io/inject-ca-from",
+    "cert-manager.io/inject-ca-from-secret",
+    "cert-manager.io/inject-apiserver-ca",
+)
+"""Annotations by which cert-manager writes the caBundle; then it is not ours to write."""
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 
 log = get_logger("admission")
@@ -84,6 +90,8 @@ def configuration(
     if service.of_our_schedulers:
         ours = json.dumps((rules or Rules()).scheduler_names, ensure_ascii=False)
         entry["matchConditions"] = [{"name": "ours", "expression": f"object.spec.schedulerName in {ours}"}]
+    if service.only:
+        entry["matchConditions"] = [{"name": "marked", "expression": service.only}]
     if service.mutates:
         entry["reinvocationPolicy"] = "Never"
     return {
@@ -127,7 +135,7 @@ class Registrar:
             wanted = configuration(service, self._address, bundle, self._namespace, self._rules)
             await self._settle(service, wanted)
         if self._manner != "bundle":
-            await self.withdraw(service for service in SERVICES if service not in self._services)
+            await self.withdraw(service for service in ALL_SERVICES if service not in self._services)
 
     async def withdraw(self, services: Iterable[Service] | None = None) -> None:
         """Delete the configurations that are ours, all unless told which."""
@@ -169,7 +177,7 @@ class Registrar:
             log.info("certificates told", webhook=service.entry)
             return present
 
-        if bundle and trusting(deepcopy(found)) is not None:
+        if bundle and not _injected(found) and trusting(deepcopy(found)) is not None:
             await self._client.modify(resource, None, name, trusting)
         return True
 
@@ -186,10 +194,11 @@ class Registrar:
                 found = {}
 
         def corrected(present: JsonObject) -> JsonObject | None:
-            if _entries(present) == _entries(wanted):
+            entries = _with_injected(wanted, present)
+            if _entries(present) == _entries(entries):
                 return None
             log.info("registration corrected", webhook=service.entry)
-            return {**present, "webhooks": wanted["webhooks"]}
+            return {**present, "webhooks": entries["webhooks"]}
 
         if not found or corrected(found) is not None:
             await self._client.modify(resource, None, service.configuration_name, corrected)
@@ -197,6 +206,27 @@ class Registrar:
 
 def _resource(service: Service) -> Resource:
     return MUTATING if service.mutates else VALIDATING
+
+
+def _injected(present: JsonObject) -> bool:
+    """Does cert-manager write the bundles of a configuration?"""
+    return any(dig_str(present, "metadata", "annotations", key) for key in INJECTED)
+
+
+def _with_injected(wanted: JsonObject, present: JsonObject) -> JsonObject:
+    """The configuration wanted, with the bundles that cert-manager keeps in the present one."""
+    if not _injected(present):
+        return wanted
+    kept = {
+        dig_str(each, "name"): dig_str(each, "clientConfig", "caBundle")
+        for each in dig_objects(present, "webhooks")
+    }
+    webhooks: list[JsonValue] = []
+    for entry in dig_objects(wanted, "webhooks"):
+        bundle = kept.get(dig_str(entry, "name"), "")
+        config = dig_object(entry, "clientConfig")
+        webhooks.append({**entry, "clientConfig": {**config, "caBundle": bundle}} if bundle else entry)
+    return {**wanted, "webhooks": webhooks}
 
 
 def _entries(configuration: JsonObject) -> list[JsonValue]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import msgspec
 
 from vcray.api import wire
-from vcray.api.jsonview import dig_object, dig_str
+from vcray.api.jsonview import dig_list, dig_object, dig_str
 from vcray.api.meta import JsonObject
-from vcray.webhooks.base import Answer, Look, Request, Rules
+from vcray.webhooks.base import Answer, Look, Request, Rules, User
 from vcray.webhooks.services import Service, wrong_resource
 
 
@@ -38,6 +38,14 @@ class Question:
             dig_object(self.request, "oldObject"),
             look,
             rules,
+            self._user(),
+        )
+
+    def _user(self) -> User:
+        groups = dig_list(self.request, "userInfo", "groups")
+        return User(
+            dig_str(self.request, "userInfo", "username"),
+            tuple(each for each in groups if isinstance(each, str)),
         )
 
     def refusal(self, service: Service) -> str:
@@ -52,7 +60,7 @@ def read_question(body: bytes) -> Question:
     """The question in a body. Raises Unreadable."""
     try:
         review = wire.decode_object(body)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise Unreadable(f"the body is no AdmissionReview: {error}") from error
     version, kind = dig_str(review, "apiVersion"), dig_str(review, "kind")
     if (version, kind) != ("admission.k8s.io/v1", "AdmissionReview"):

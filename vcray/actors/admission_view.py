@@ -1,4 +1,4 @@
-"""What the admission actor knows of the cluster: queues and namespaces as last seen, with the names that it missed.
+"""What the admission actor knows of the cluster: queues, namespaces and PodGroups as last seen, with the names that it missed.
 
 A rule looks at this view without waiting. What it asked for and did not find is remembered, so that whoever runs the rule
 can read it from the API server and judge again: a queue may be created and used before its event has come.
@@ -8,24 +8,33 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 from vcray.actors.objects import ObjectMirrors
 from vcray.api.jsonview import dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import NAMESPACES, PODGROUPS, QUEUES, Resource
-from vcray.webhooks.services import Service
+from vcray.webhooks.services import TENANT_SERVICES, Service
 
-WATCHED: tuple[Resource, ...] = (QUEUES, NAMESPACES)
+WATCHED: tuple[Resource, ...] = (QUEUES, NAMESPACES, PODGROUPS)
+"""What verdicts may rest on."""
+
+Asked: TypeAlias = tuple[Resource, str, str]
+"""Resource, namespace and name of an object."""
 
 
 def watched_for(services: Iterable[Service]) -> tuple[Resource, ...]:
-    """What these services look at; Volcano's installations let the webhooks read namespaces only where PodGroups are mutated."""
-    looks = any(service.resource == PODGROUPS and service.mutates for service in services)
-    return WATCHED if looks else (QUEUES,)
+    """What these services look at. Volcano's installations let the webhooks read namespaces only where PodGroups are mutated;
+    tenants are told apart by their namespaces, and who joins a gang by who owns it."""
+    enabled = set(services)
+    if enabled & set(TENANT_SERVICES):
+        return WATCHED
+    mutated = any(service.resource == PODGROUPS and service.mutates for service in enabled)
+    return (QUEUES, NAMESPACES) if mutated else (QUEUES,)
 
 
 class Known:
-    """Queues by name and by parent, namespaces by name; newer versions win however they come."""
+    """Queues by name and by parent, namespaces and PodGroups by name; newer versions win however they come."""
 
     def __init__(self) -> None:
         self._mirrors = ObjectMirrors(WATCHED)
@@ -43,15 +52,15 @@ class Known:
         if change is not None and resource == QUEUES:
             self._move(change.old, None)
 
-    def forget(self, resource: Resource, name: str) -> None:
+    def forget(self, resource: Resource, namespace: str, name: str) -> None:
         """The API server has no such object any more."""
-        held = self.get(resource, name)
+        held = self.get(resource, namespace, name)
         if held is not None:
             self.remove(resource, held)
 
-    def get(self, resource: Resource, name: str) -> JsonObject | None:
+    def get(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
         """An object as last seen."""
-        return self._mirrors.get(resource, "", name)
+        return self._mirrors.get(resource, namespace, name)
 
     def queues(self) -> Sequence[JsonObject]:
         """All queues by name."""
@@ -59,7 +68,7 @@ class Known:
 
     def children(self, parent: str) -> Sequence[JsonObject]:
         """The queues below this one, by name."""
-        found = (self.get(QUEUES, name) for name in self._children.get(parent, ()))
+        found = (self.get(QUEUES, "", name) for name in self._children.get(parent, ()))
         return [queue for queue in found if queue is not None]
 
     def _move(self, old: JsonObject | None, new: JsonObject | None) -> None:
@@ -84,10 +93,10 @@ class Glance:
 
     def __init__(self, known: Known) -> None:
         self._known = known
-        self.asked: dict[tuple[Resource, str], bool] = {}
+        self.asked: dict[Asked, bool] = {}
 
     def queue(self, name: str) -> JsonObject | None:
-        return self._find(QUEUES, name)
+        return self._find(QUEUES, "", name)
 
     def queues(self) -> Sequence[JsonObject]:
         return self._known.queues()
@@ -96,10 +105,13 @@ class Glance:
         return self._known.children(parent)
 
     def namespace(self, name: str) -> JsonObject | None:
-        return self._find(NAMESPACES, name)
+        return self._find(NAMESPACES, "", name)
 
-    def _find(self, resource: Resource, name: str) -> JsonObject | None:
-        found = self._known.get(resource, name) if name else None
+    def podgroup(self, namespace: str, name: str) -> JsonObject | None:
+        return self._find(PODGROUPS, namespace, name)
+
+    def _find(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
+        found = self._known.get(resource, namespace, name) if name else None
         if name:
-            self.asked[resource, name] = found is not None
+            self.asked[resource, namespace, name] = found is not None
         return found

@@ -99,6 +99,12 @@ HIERARCHY_WEIGHTS: Final = "volcano.sh/hierarchy-weights"
 CLOSED_BY_PARENT: Final = "volcano.sh/closed-by-parent"
 NODEGROUP_RESOURCE_LIMITS: Final = "volcano.sh/nodegroup-resource-limits"
 
+# Queue: annotations of ours, lists of patterns: whom it serves (docs/tenants.md)
+ALLOWED_NAMESPACES: Final = "vcray.io/allowed-namespaces"
+ALLOWED_USERS: Final = "vcray.io/allowed-users"
+ALLOWED_GROUPS: Final = "vcray.io/allowed-groups"
+ALLOWED_SERVICE_ACCOUNTS: Final = "vcray.io/allowed-service-accounts"
+
 # Node
 NODEGROUP_NAME: Final = "volcano.sh/nodegroup-name"  # label
 NODE_WARMUP: Final = "node.volcano.sh/warmup"  # label

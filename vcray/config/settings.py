@@ -173,6 +173,13 @@ class Settings(BaseModel):
         ),
         description="webhooks to serve, by their paths; /pods/mutate and /pods/validate only when named here",
     )
+    tenants: bool = Field(
+        False,
+        description="keep tenants apart: queues serve whom their annotations allow, gangs stay their owners'",
+    )
+    tenant_operators: Names = Field(
+        (), description="users and groups, * for any part, whose word on owners and marks of pods counts"
+    )
     admission_conf: Path | None = Field(
         None,
         description="volcano-admission.conf with resource groups for /pods/mutate, looked at each second",

@@ -13,7 +13,7 @@ import msgspec
 
 from vcray.api.jsonview import dig_str
 from vcray.api.meta import JsonObject
-from vcray.api.resources import NAMESPACES, QUEUES, Resource
+from vcray.api.resources import NAMESPACES, PODGROUPS, QUEUES, Resource
 from vcray.sim.observer import Observers
 from vcray.sim.requestpath import Target
 from vcray.webhooks.base import Request, Rules
@@ -73,6 +73,10 @@ class Admitting:
         """The Namespace of that name."""
         return self._named(NAMESPACES, name)
 
-    def _named(self, resource: Resource, name: str) -> JsonObject | None:
+    def podgroup(self, namespace: str, name: str) -> JsonObject | None:
+        """The PodGroup of that name."""
+        return self._named(PODGROUPS, name, namespace)
+
+    def _named(self, resource: Resource, name: str, namespace: str = "") -> JsonObject | None:
         observer = self._observers.all.get(resource.path())
-        return observer.named("", name) if observer else None
+        return observer.named(namespace, name) if observer else None

@@ -38,13 +38,18 @@ class Look(Protocol):
         """The Namespace of that name, None when there is none or it cannot be read."""
         ...
 
+    def podgroup(self, namespace: str, name: str) -> JsonObject | None:
+        """The PodGroup of that name, None when there is none. Asked only by the rules of tenants."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What an administrator may choose; the defaults are Volcano's.
 
     `resource_groups` are those of the admission configuration, None without one; `gate_pods` is the feature gate
-    SchedulingGatesQueueAdmission."""
+    SchedulingGatesQueueAdmission. `release_namespace` is where the control plane's ServiceAccounts are; `operators` are patterns
+    of users and groups whose word counts as theirs does (docs/tenants.md)."""
 
     scheduler_name: str = names.SCHEDULER_NAME
     max_queue_depth: int = 5
@@ -53,11 +58,21 @@ class Rules:
     other_scheduler_names: tuple[str, ...] = ()
     gate_pods: bool = False
     resource_groups: tuple[ResourceGroup, ...] | None = None
+    release_namespace: str = names.SYSTEM_NAMESPACE
+    operators: tuple[str, ...] = ()
 
     @property
     def scheduler_names(self) -> tuple[str, ...]:
         """All schedulers of this control plane; the first is the default of jobs."""
         return (self.scheduler_name, *self.other_scheduler_names)
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who sent a request, as an API server authenticated him; a ServiceAccount is `system:serviceaccount:NAMESPACE:NAME`."""
+
+    name: str = ""
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +86,7 @@ class Request:
     old: JsonObject
     look: Look
     rules: Rules
+    user: User = User()
 
 
 @dataclass(frozen=True, slots=True)

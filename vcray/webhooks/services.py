@@ -8,11 +8,11 @@ of other people.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from vcray.api.resources import CRONJOBS, HYPERNODES, JOBFLOWS, JOBS, PODGROUPS, PODS, QUEUES, Resource
-from vcray.webhooks import cronjobs, hypernodes, jobflows, jobs, podgroups, pods, queues
+from vcray.webhooks import cronjobs, hypernodes, jobflows, jobs, podgroups, pods, queues, tenants
 from vcray.webhooks.base import Answer, Request, Rules
 
 EXEMPT_NAMESPACE: Final = "kube-system"
@@ -30,6 +30,7 @@ class Service:
 
     `must_answer`: while it is away the API server refuses the writes that it would be asked about; otherwise it lets them pass.
     `by_namespace`: namespaces of the system are passed over. `of_our_schedulers`: only pods of our schedulers are asked about.
+    `only`: a CEL expression; nothing else is asked about.
     """
 
     path: str
@@ -42,6 +43,7 @@ class Service:
     by_namespace: bool = True
     of_our_schedulers: bool = False
     side_effects: str = "NoneOnDryRun"
+    only: str = ""
 
     @property
     def configuration_name(self) -> str:
@@ -101,6 +103,37 @@ SERVICES: Final[tuple[Service, ...]] = (
     ),
 )
 
+_MARKED: Final = (
+    "[object, oldObject].exists(o, o != null && ("
+    "(has(o.metadata.annotations) && o.metadata.annotations.exists(k, k.contains('volcano.sh/') || k == 'scheduling.k8s.io/group-name')) || "
+    "(has(o.metadata.labels) && o.metadata.labels.exists(k, k.contains('volcano.sh/'))) || "
+    "(has(o.metadata.ownerReferences) && o.metadata.ownerReferences.exists(r, r.apiVersion.startsWith('batch.volcano.sh/')))))"
+)
+"""Pods that scheduling knows by a mark or an owner; all others are nobody's business here."""
+
+
+def _of_tenants(
+    resource: Resource, operations: tuple[str, ...], admit: Callable[[Request], Answer]
+) -> Service:
+    return Service(
+        f"/tenants/{resource.plural}",
+        f"tenants.{resource.plural}.vcray.io",
+        False,
+        resource,
+        operations,
+        admit,
+    )
+
+
+TENANT_SERVICES: Final[tuple[Service, ...]] = (
+    _of_tenants(JOBS, _MADE, tenants.jobs),
+    _of_tenants(CRONJOBS, _WRITTEN, tenants.cronjobs),
+    _of_tenants(PODGROUPS, _WRITTEN, tenants.podgroups),
+    replace(_of_tenants(PODS, _WRITTEN, tenants.pods), must_answer=False, only=_MARKED),
+)
+"""Ours, beside Volcano's: served when tenants are kept apart."""
+
+ALL_SERVICES: Final = (*SERVICES, *TENANT_SERVICES)
 PATHS: Final = tuple(service.path for service in SERVICES)
 
 

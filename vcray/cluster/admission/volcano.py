@@ -14,11 +14,11 @@ import jsonpatch
 from vcray.api import names
 from vcray.api.jsonview import dig_str
 from vcray.api.meta import JsonObject
-from vcray.api.resources import NAMESPACES, QUEUES
+from vcray.api.resources import NAMESPACES, PODGROUPS, QUEUES
 from vcray.cluster.admission.webhooks import refusal
 from vcray.cluster.objects.review import Review
 from vcray.cluster.objects.storage import Storage
-from vcray.webhooks.base import Answer, Request, Rules
+from vcray.webhooks.base import Answer, Request, Rules, User
 from vcray.webhooks.services import EXEMPT_NAMESPACE, SERVICES, Service
 
 MUTATING: Final = tuple(service for service in SERVICES if service.mutates)
@@ -26,7 +26,7 @@ MUTATING: Final = tuple(service for service in SERVICES if service.mutates)
 
 
 class StoredView:
-    """The queues and namespaces of a store. Implements `vcray.webhooks.base.Look`."""
+    """The queues, namespaces and PodGroups of a store. Implements `vcray.webhooks.base.Look`."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -43,6 +43,10 @@ class StoredView:
 
     def namespace(self, name: str) -> JsonObject | None:
         record = self._storage.get(NAMESPACES, "", name)
+        return None if record is None else record.decode()
+
+    def podgroup(self, namespace: str, name: str) -> JsonObject | None:
+        record = self._storage.get(PODGROUPS, namespace, name)
         return None if record is None else record.decode()
 
 
@@ -93,6 +97,7 @@ class VolcanoGate:
             review.old or {},
             self._view,
             self._rules,
+            User(review.user.name, review.user.groups),
         )
         answer = service.admit(asked)
         if not answer.allowed:
