@@ -41,6 +41,7 @@ def command() -> None:
       vcray bench stuck --nodes 10000 --gangs 1000
       vcray bench reclaim --nodes 500 --pods 4000
       vcray bench agent --nodes 10000
+      vcray bench admission --queues 1000
       vcray bench hierarchy --nodes 10000 --pods 10000 --queues 50
       vcray bench cluster --nodes 1000 --pods 10000
       vcray bench controllers --jobs 1000 --pods 10
@@ -289,6 +290,37 @@ def agent(nodes: int, running: int, pods: int, shapes: int, only_json: bool) -> 
     from vcray.bench.agent import run_agent
 
     _show(lambda: run_agent(nodes, running, pods, shapes), "bench agent", only_json)
+
+
+@command.command("admission")
+@click.option("--queues", type=click.IntRange(1), default=1000, show_default=True, help="Queues that exist.")
+@click.option("--tasks", type=click.IntRange(1), default=4, show_default=True, help="Tasks of a job.")
+@click.option(
+    "--reviews", type=click.IntRange(1), default=500, show_default=True, help="Reviews of each path."
+)
+@click.option("--clients", type=click.IntRange(1), default=4, show_default=True, help="Reviews at once.")
+@click.option("--json", "only_json", is_flag=True, help="Print the JSON line only.")
+def admission(queues: int, tasks: int, reviews: int, clients: int, only_json: bool) -> None:
+    """Measure each webhook: how long a review takes over HTTPS, with several at once, and in the rule alone.
+
+    Milliseconds of wall time, and of processor time a review (CPU); clients and server share this process. The last line is one JSON object.
+
+    \b
+    Example:
+      vcray bench admission --queues 1000 --clients 4
+    """
+    from vcray.bench.admission import run_admission
+    from vcray.cli.output import print_table
+
+    results = run_admission(queues, tasks, reviews, clients)
+    if not only_json:
+        rows = [
+            [r.path, *(f"{ms:,}" for ms in (r.p50_ms, r.p99_ms, r.cpu_ms, r.rule_p50_ms, r.rule_p99_ms))]
+            for r in results
+        ]
+        heads = ["path", "p50 ms", "p99 ms", "CPU ms", "rule p50 ms", "rule p99 ms"]
+        print_table(heads, rows, sys.stdout)
+    click.echo(json.dumps({"paths": [asdict(result) for result in results]}))
 
 
 @command.command("topology")
