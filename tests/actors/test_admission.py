@@ -103,6 +103,14 @@ async def test_question_about_another_kind_is_refused() -> None:
     }
 
 
+@pytest.mark.parametrize("obj", [None, [], "text", 7])
+async def test_question_about_no_object_is_refused(obj: object) -> None:
+    async with admission_host() as host:
+        response = await host.review("/podgroups/mutate", "CREATE", obj)  # type: ignore[arg-type]
+
+    assert response["status"] == {"metadata": {}, "message": "the request has no object that can be read"}
+
+
 @pytest.mark.parametrize(
     "body", [b"{", b"[]", b"{}", b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}']
 )

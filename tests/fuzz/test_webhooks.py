@@ -32,10 +32,17 @@ def drawn(drawer: Drawer, service: Service, places: int) -> JsonObject:
     return drawer.broken(obj, places)
 
 
-def asked(service: Service, operation: str, new: JsonValue, old: JsonValue) -> bytes:
+def asked(service: Service, operation: str, new: JsonValue, old: JsonValue, user: JsonValue = None) -> bytes:
     resource = service.resource
     kind = {"group": resource.group, "version": resource.version, "resource": resource.plural}
-    request = {"uid": "u", "resource": kind, "operation": operation, "namespace": "team", "name": "a"}
+    request = {
+        "uid": "u",
+        "resource": kind,
+        "operation": operation,
+        "namespace": "team",
+        "name": "a",
+        "userInfo": user,
+    }
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
     return json.dumps({**review, "request": {**request, "object": new, "oldObject": old}}).encode()
 
@@ -59,7 +66,7 @@ def test_every_request_gets_a_verdict(service: Service, seed: int, places: int, 
     group = drawer.broken(drawer.named(schema_for("PodGroup"), "team"), places)
     seen = Seen(queues, groups={("team", name): group for name in WORDS})
 
-    response = answered(service, asked(service, operation, new, old), seen)
+    response = answered(service, asked(service, operation, new, old, drawer.anything()), seen)
 
     assert response["allowed"] is True or response["status"]["message"]  # type: ignore[index, call-overload]
     if "patch" in response:

@@ -34,8 +34,9 @@ def test_without_an_annotation_there_is_no_patch(seen: Seen) -> None:
     assert (answer.allowed, answer.patch) == (True, None)
 
 
-def test_chosen_queue_is_kept() -> None:
-    assert mutate(ask("CREATE", group(queue="mine"), seen=tied("research"))).patch is None
+@pytest.mark.parametrize("spec", [{"queue": "mine"}, {"queue": ""}, {}])
+def test_only_the_default_queue_is_replaced(spec: JsonObject) -> None:
+    assert mutate(ask("CREATE", group(**spec), seen=tied("research"))).patch is None
 
 
 def test_mutate_answers_only_creations() -> None:

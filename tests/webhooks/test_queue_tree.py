@@ -159,15 +159,32 @@ def test_root_grants_everything() -> None:
     assert created(queue("q", parent="root", deserved={"cpu": "9"}), queue("root")) == ""
 
 
-def test_parent_does_not_shrink_below_its_children() -> None:
-    old, child = queue("q", deserved={"cpu": "4"}), queue("c", parent="q", deserved={"cpu": "3"})
+@pytest.mark.parametrize("share", ["guarantee", "deserved"])
+def test_parent_does_not_shrink_below_its_children(share: str) -> None:
+    def spec(cpu: str) -> dict[str, JsonValue]:
+        return (
+            {"deserved": {"cpu": "9"}, "guarantee": {"resource": {"cpu": cpu}}}
+            if share == "guarantee"
+            else {"deserved": {"cpu": cpu}}
+        )
 
-    answer = validate(ask("UPDATE", queue("q", deserved={"cpu": "2"}), old, Seen([old, child])))
+    old, child = queue("q", **spec("4")), queue("c", parent="q", **spec("3"))
+
+    answer = validate(ask("UPDATE", queue("q", **spec("2")), old, Seen([old, child])))
 
     assert answer.problem == (
-        "queue q validation failed: sum of children's deserved (cpu 3000.00, memory 0.00) "
-        "exceeds parent's deserved limit (cpu 2000.00, memory 0.00)"
+        f"queue q validation failed: sum of children's {share} (cpu 3000.00, memory 0.00) "
+        f"exceeds parent's {share} limit (cpu 2000.00, memory 0.00)"
     )
+
+
+def test_queue_moves_only_where_the_tree_has_room() -> None:
+    chain = [queue(f"l{level}", parent=f"l{level - 1}" if level > 1 else "root") for level in range(1, 6)]
+    old = queue("q", parent="root")
+
+    answer = validate(ask("UPDATE", queue("q", parent="l5"), old, Seen([old, *chain])))
+
+    assert answer.problem == "queue q exceeds the maximum allowed depth of 5"
 
 
 def test_resources_are_looked_at_on_update_only_when_they_change() -> None:

@@ -122,9 +122,10 @@ def test_resource_without_capability_has_no_limit() -> None:
     assert problem_of(queue("q", capability={"cpu": "4"}, deserved={"memory": "8Gi"})) == ""
 
 
-@pytest.mark.parametrize("state", ["Closing", "Unknown"])
-def test_queue_between_states_takes_no_update(state: str) -> None:
-    answer = validate(ask("UPDATE", queue("q", state), queue("q", state)))
+@pytest.mark.parametrize("state", ["Closing", "Unknown", "open"])
+@pytest.mark.parametrize("operation", ["CREATE", "UPDATE"])
+def test_queue_between_states_takes_no_write(operation: str, state: str) -> None:
+    answer = validate(ask(operation, queue("q", state), queue("q", state) if operation == "UPDATE" else None))
 
     assert answer.problem == (
         f'requestBody.spec.state: Invalid value: "{state}": queue state must be in [Open Closed]'

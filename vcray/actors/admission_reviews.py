@@ -49,11 +49,15 @@ class Question:
         )
 
     def refusal(self, service: Service) -> str:
-        """Why the service cannot answer at all: it is asked about another kind."""
+        """Why the service cannot answer at all: it is asked about another kind, or about something that is no object."""
         resource, expected = dig_object(self.request, "resource"), service.resource
         found = tuple(dig_str(resource, key) for key in ("group", "version", "resource"))
         same = found == (expected.group, expected.version, expected.plural)
-        return "" if same else wrong_resource(service)
+        if not same:
+            return wrong_resource(service)
+        written = dig_str(self.request, "operation") in ("CREATE", "UPDATE")
+        readable = not written or isinstance(self.request.get("object"), dict)
+        return "" if readable else "the request has no object that can be read"
 
 
 def read_question(body: bytes) -> Question:
