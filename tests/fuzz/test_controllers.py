@@ -16,14 +16,20 @@ from tests.controllers.world import World, _patched, a_job
 from tests.fuzz.drawn import EXAMPLES, Drawer, breaks, seeds
 from tests.fuzz.manifests import mutated
 from tests.webhooks.test_every_request import POD
+from vcray.actors.hosted import controllers_of
 from vcray.api.crds import schema_for
 from vcray.api.meta import JsonObject
 from vcray.api.resources import (
+    COLOCATIONCONFIGURATIONS,
     COMMANDS,
+    CONFIGMAPS,
     CRONJOBS,
+    HYPERNODES,
     JOBFLOWS,
     JOBS,
     JOBTEMPLATES,
+    NODES,
+    NODESHARDS,
     PODGROUPS,
     PODS,
     PRIORITYCLASSES,
@@ -31,19 +37,24 @@ from vcray.api.resources import (
     REPLICASETS,
     STATEFULSETS,
     Resource,
-)  # fmt: skip
+)
+from vcray.config.settings import Settings
 from vcray.controllers.base import Controller, Effect, Outcome, Patch
-from vcray.controllers.cronjob.controller import CronJobController
-from vcray.controllers.garbage import GarbageController
-from vcray.controllers.job.controller import JobController
-from vcray.controllers.jobflow.controller import JobFlowController
-from vcray.controllers.jobtemplate import JobTemplateController
-from vcray.controllers.podgroup import PodGroupController
-from vcray.controllers.queue import QueueController
 
-OURS = (JOBS, CRONJOBS, PODGROUPS, QUEUES, COMMANDS, JOBFLOWS, JOBTEMPLATES)
-KUBERNETES = (PODS, REPLICASETS, STATEFULSETS, PRIORITYCLASSES)
-STEPS = 6
+OURS = (
+    JOBS, CRONJOBS, PODGROUPS, QUEUES, COMMANDS, JOBFLOWS, JOBTEMPLATES, HYPERNODES, NODESHARDS, COLOCATIONCONFIGURATIONS,
+)  # fmt: skip
+KUBERNETES = (PODS, REPLICASETS, STATEFULSETS, PRIORITYCLASSES, NODES, CONFIGMAPS)
+CONFIGURATIONS: tuple[JsonObject, ...] = (
+    {
+        "sharding.yaml": "schedulerConfigs:\n- name: volcano\n  type: volcano\n  cpuUtilizationMin: 0\n  cpuUtilizationMax: 1\n",
+        "volcano-controller.conf": "networkTopologyDiscovery:\n- source: label\n  enabled: true\n  interval: 10s\n"
+        "  config:\n    networkTopologyTypes:\n      t:\n      - nodeLabel: rack\n",
+    },
+    {"sharding.yaml": "[", "volcano-controller.conf": "networkTopologyDiscovery: {a: [1]}"},
+)
+"""Of the controllers that read one: a good one, and one that is none."""
+STEPS = 8
 
 
 @dataclass
@@ -90,16 +101,14 @@ FAILED: JsonObject = {
 }
 
 
-def controllers() -> list[Controller]:
-    return [
-        JobController(),
-        GarbageController(),
-        PodGroupController(("volcano",)),
-        QueueController(),
-        JobFlowController(),
-        JobTemplateController(),
-        CronJobController(),
-    ]
+SETTINGS = Settings(
+    controllers=(), controller_configmap="ns/a", sharding_configmap_namespace="ns", sharding_configmap="b"
+)
+
+
+def controllers() -> tuple[Controller, ...]:
+    """All that there are."""
+    return controllers_of(SETTINGS)
 
 
 def drawn(drawer: Drawer, resource: Resource, places: int) -> JsonObject:
@@ -108,6 +117,11 @@ def drawn(drawer: Drawer, resource: Resource, places: int) -> JsonObject:
         spec: JsonObject = {**POD, "schedulerName": "volcano"}  # type: ignore[dict-item]
         template: JsonObject = {"metadata": drawer.metadata(), "spec": spec}
         obj: JsonObject = {"metadata": drawer.metadata(namespace), "spec": spec, "status": FAILED, "value": 3}
+        if resource == NODES:
+            amounts: JsonObject = {"cpu": "8", "memory": "16Gi", "pods": "10"}
+            obj |= {"spec": {"unschedulable": False}, "status": {"allocatable": amounts, "capacity": amounts}}
+        if resource == CONFIGMAPS:
+            obj["data"] = CONFIGURATIONS[places % 2]
         if resource in (REPLICASETS, STATEFULSETS):
             obj["spec"] = {"replicas": 2, "template": template, "selector": {"matchLabels": {"a": "b"}}}
     else:
@@ -145,7 +159,7 @@ def lives_through(seed: int, places: int) -> World:
     world.put(JOBS, a_job("a", uid="u"))
     kinds = [*OURS, *KUBERNETES]
     for step in range(STEPS):
-        resource = kinds[(seed + step * 5) % len(kinds)]
+        resource = kinds[(seed + step * 7) % len(kinds)]
         world.put(resource, drawn(drawer, resource, places))
         world.settle()
     world.moved(PODGROUPS, {"phase": "Inqueue"})

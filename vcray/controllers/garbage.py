@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from vcray.api.batch import JobPhase
-from vcray.api.meta import JsonObject, parse_time
+from vcray.api.meta import JsonObject
 from vcray.api.resources import JOBS, Resource
+from vcray.api.times import seconds_of
 from vcray.controllers import raw
 from vcray.controllers.base import Again, Change, Delete, Effects, Read, ReconcileError, Request, Seen
 
@@ -91,7 +92,7 @@ def _wait(job: JsonObject | None, request: GarbageRequest, now: float) -> float 
     seconds = time_to_live(job)
     if seconds is None:
         return None
-    changed = raw.text(job, "status", "state", "lastTransitionTime")
-    if not changed:
+    changed = seconds_of(raw.at(job, "status", "state", "lastTransitionTime"))
+    if changed is None:
         raise ReconcileError(f"Job {request.key} has ended, but its status does not say when")
-    return parse_time(changed).timestamp() + seconds - now
+    return changed + seconds - now

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from vcray.api.duration import SECOND, format_duration
-from vcray.api.meta import JsonObject, format_time, parse_time
+from vcray.api.meta import JsonObject, format_time
+from vcray.api.times import seconds_of
 from vcray.controllers import raw
 from vcray.controllers.job.view import JobView, phase_of, task_of
 
@@ -116,10 +117,10 @@ def stamped(status: Status, now: float) -> Status:
 
 def with_running_duration(status: Status, job: JobView) -> Status:
     """Note how long it is from the job's creation to the last change."""
-    if not status.changed:
+    changed = seconds_of(status.changed)
+    if changed is None:
         return status
-    seconds = parse_time(status.changed).timestamp() - job.created_s
-    return replace(status, running_duration=format_duration(round(seconds * SECOND)))
+    return replace(status, running_duration=format_duration(round((changed - job.created_s) * SECOND)))
 
 
 def counted(pods: Iterable[JsonObject], terminating: int) -> Counts:

@@ -15,8 +15,9 @@ from pydantic import ValidationError
 
 from vcray.api import names
 from vcray.api.batch import Job, JobSpec, JobStatus, LifecyclePolicy, TaskSpec
-from vcray.api.meta import JsonObject, parse_time
+from vcray.api.meta import JsonObject
 from vcray.api.resources import PODS
+from vcray.api.times import seconds_of
 from vcray.controllers import raw
 from vcray.controllers.base import Seen
 
@@ -108,8 +109,7 @@ class JobView:
     @property
     def created_s(self) -> float:
         """Seconds since the epoch when it was created, 0 when unknown."""
-        stamp = raw.text(self.raw, "metadata", "creationTimestamp")
-        return parse_time(stamp).timestamp() if stamp else 0.0
+        return seconds_of(raw.at(self.raw, "metadata", "creationTimestamp")) or 0.0
 
     @property
     def podgroup_name(self) -> str:

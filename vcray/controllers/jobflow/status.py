@@ -84,10 +84,9 @@ def _entry(job: JsonObject, before: JsonObject, now: float) -> JsonObject:
 
 def _ended(created: str, duration: str) -> str:
     try:
-        end = parse_time(created).timestamp() + duration_seconds(duration)
-    except (ValueError, DurationError):  # it has not ended, or does not say when
+        return _written(parse_time(created).timestamp() + duration_seconds(duration))
+    except (ValueError, OverflowError, DurationError):  # it has not ended, or does not say when
         return ""
-    return _written(end)
 
 
 def _histories(before: list[JsonObject], phase: str, now: float) -> list[JsonValue]:
