@@ -63,7 +63,7 @@ def answers(port: int, path: str) -> bool:
         return False
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def applied(server: ControlPlane) -> Iterator[str]:
     """`kubectl apply -k deploy/`; all but the definitions is taken away afterwards."""
     yield kubectl(server, "apply", "--server-side", "--force-conflicts", "-k", DEPLOY)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.harness.base import wait_until
-from tests.conformance.harness.process import Child
+from tests.conformance.harness.process import Child, free_port
 from tests.conformance.harness.server import ControlPlane
 from tests.e2e.program import Program
 
@@ -68,8 +68,9 @@ class Release:
             },
         )
         self.add_nodes("worker", WORKERS)
-        flags = ["--admission", "--admission-port", "0", "--release-namespace", NAMESPACE]
-        flags += ["--scheduler-conf-configmap", f"{NAMESPACE}/{CONFIGURATION.rpartition('/')[2]}"]
+        port = free_port()  # nobody routes to the release's Service here
+        flags = ["--namespace", NAMESPACE, "--release", RELEASE, "--leader-elect", "--admission"]
+        flags += ["--admission-port", str(port), "--admission-url", f"https://127.0.0.1:{port}"]
         log = self._folder / "vcray.log"
         self.program = Program(self.server.kubeconfig, log, *flags, *self._flags).ready()
         wait_until(lambda: len(self.nodes()) == WORKERS, "the workers to be there")
