@@ -173,6 +173,30 @@ def test_o_007_a_group_that_goes_late_comes_back_for_the_pod_that_needs_it() -> 
     assert raw.name(only_group(w)) == raw.name(group)
 
 
+def test_group_of_a_bare_pod_that_is_deleted_comes_back() -> None:
+    w = world()
+    w.put(PODS, pod())
+    w.settle()
+
+    w.remove(PODGROUPS, "ns", raw.name(only_group(w)))
+    w.settle()
+
+    assert raw.name(only_group(w)) == "podgroup-uid-of-p"
+
+
+def test_group_that_goes_asks_for_its_own_pods_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at all pods of the namespace for each vcjob that ends grows with their product."""
+    w = world()
+    w.put(PODS, pod(owner=owner("ReplicaSet")))
+    w.settle()
+    group = raw.name(only_group(w))
+    monkeypatch.setattr(w, "list", pytest.fail)
+
+    w.remove(PODGROUPS, "ns", group)
+
+    assert w.queue
+
+
 def test_failures_are_tried_again_without_limit() -> None:
     w = world()
     refused = Outcome(ok=False, status=500, message="slow")

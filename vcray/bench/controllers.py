@@ -1,14 +1,15 @@
 """`vcray bench controllers`: many small vcjobs from their submission to their completion, on an API server over HTTPS.
 
-The controllers, the scheduler and the simulated nodes each have a thread with a loop of their own, so that the processor
-time of the controllers is theirs alone. The server is an embedded one in a process beside us, or any other by its kubeconfig,
-which must have Volcano's definitions and no control plane.
+The scheduler and the simulated nodes are processes of their own, the controllers have a thread with a loop of its own here,
+whose processor time is taken. The server is an embedded one in a process beside us, or any other by its kubeconfig, which must
+have Volcano's definitions and no control plane.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import secrets
 import subprocess
 import sys
@@ -23,11 +24,11 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from vcray.api.meta import JsonObject
-from vcray.api.resources import JOBS, NAMESPACES
+from vcray.api.resources import JOBS, NAMESPACES, NODES
 from vcray.app import ControlPlane
 from vcray.bench.writes import CountingTransport
-from vcray.cluster.kubelet import Fleet, FleetOptions, NodeShape
-from vcray.config.roles import CONTROLLERS, SCHEDULER
+from vcray.cluster.kubelet.nodes import FLEET_LABEL
+from vcray.config.roles import CONTROLLERS
 from vcray.config.settings import Settings
 from vcray.errors import Problem, ServerError
 from vcray.kube.auth import load
@@ -91,12 +92,11 @@ async def _measure(sizes: Sizes, kubeconfig: Path, server: str) -> ControllersRe
         namespace = f"bench-{secrets.token_hex(4)}"
         await client.create(NAMESPACES, None, {"metadata": {"name": namespace}})
         stack.push_async_callback(client.delete, NAMESPACES, None, namespace)
-        nodes = await stack.enter_async_context(_beside("nodes"))
-        await nodes.run(_start_nodes(nodes, sizes, kubeconfig))
-        scheduler = await stack.enter_async_context(_beside("scheduler"))
-        await scheduler.run(_start_plane(scheduler, kubeconfig, SCHEDULER))
+        for command in (_scheduler(kubeconfig), _nodes(sizes, kubeconfig)):
+            stack.enter_context(_process(command))
         controllers = await stack.enter_async_context(_beside("controllers"))
-        counting = await controllers.run(_start_plane(controllers, kubeconfig, CONTROLLERS))
+        counting = await controllers.run(_start_controllers(controllers, kubeconfig))
+        await _nodes_there(client, sizes)
         counting.forget()
 
         cpu, began = await controllers.run(_thread_time()), time.perf_counter()
@@ -203,32 +203,58 @@ async def _beside(name: str) -> AsyncIterator[Beside]:
         await beside.stop()
 
 
-async def _connect(beside: Beside, kubeconfig: Path) -> CountingTransport:
+async def _start_controllers(beside: Beside, kubeconfig: Path) -> CountingTransport:
+    """Start the controllers; what they write is counted."""
     transport = CountingTransport(await load(kubeconfig))
     beside.stack.push_async_callback(transport.close)
-    return transport
-
-
-async def _start_plane(beside: Beside, kubeconfig: Path, component: str) -> CountingTransport:
-    """Start one component of a control plane."""
-    transport = await _connect(beside, kubeconfig)
     plane = ControlPlane(transport, Settings(metrics_port=-1))
     beside.stack.push_async_callback(plane.stop)
     await plane.ensure_queues()
-    await plane.start_component(component)
+    await plane.start_component(CONTROLLERS)
     return transport
 
 
-async def _start_nodes(beside: Beside, sizes: Sizes, kubeconfig: Path) -> None:
-    transport = await _connect(beside, kubeconfig)
-    options = FleetOptions(name="bench", prefix="bench", start_s=0.0, lease_period_s=0.0)
-    fleet = Fleet(transport, sizes.nodes, NodeShape("64", "256Gi", 1000, 0), options=options)
-    beside.stack.push_async_callback(fleet.stop)
-    await fleet.start()
+async def _nodes_there(client: KubeClient, sizes: Sizes) -> None:
+    """Wait until the simulated nodes are registered."""
+    async with asyncio.timeout(SERVER_S):
+        while len((await client.list(NODES, label_selector=FLEET_LABEL)).items) < sizes.nodes:  # noqa: ASYNC110
+            await asyncio.sleep(0.2)
 
 
 async def _thread_time() -> float:
     return time.thread_time()
+
+
+def _scheduler(kubeconfig: Path) -> list[str]:
+    return ["run", "--only", "scheduler", "--metrics-port", "-1", "--kubeconfig", str(kubeconfig)]
+
+
+def _nodes(sizes: Sizes, kubeconfig: Path) -> list[str]:
+    flags = [
+        "--count",
+        str(sizes.nodes),
+        "--prefix",
+        "bench",
+        "--cpu",
+        "64",
+        "--memory",
+        "256Gi",
+        "--pods",
+        "1000",
+    ]
+    return ["nodes", *flags, "--start-seconds", "0", "--lease-seconds", "0", "--kubeconfig", str(kubeconfig)]
+
+
+@contextlib.contextmanager
+def _process(arguments: list[str], log: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """A command of vcray while the block runs; what it says goes to `log`, or nowhere."""
+    with (log or Path(os.devnull)).open("wb") as out:
+        command = [sys.executable, "-m", "vcray.cli.main", *arguments]
+        with subprocess.Popen(command, stdout=out, stderr=out) as child:
+            try:
+                yield child
+            finally:
+                child.terminate()
 
 
 @contextlib.contextmanager
@@ -236,24 +262,11 @@ def _server() -> Iterator[Path]:
     """An embedded API server in a process of its own; its kubeconfig."""
     with tempfile.TemporaryDirectory(prefix="vcray-bench-") as folder:
         file, log = Path(folder) / "kubeconfig", Path(folder) / "log"
-        command = [
-            sys.executable,
-            "-m",
-            "vcray.cli.main",
-            "up",
-            "--cluster-only",
-            "--nodes",
-            "0",
-            "--port",
-            "0",
-        ]
-        command += ["--name", Path(folder).name, "--kubeconfig-out", str(file)]
-        with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as child:
-            try:
-                _await_file(file, child, log)
-                yield file
-            finally:
-                child.terminate()
+        flags = ["--cluster-only", "--no-default-scheduler", "--nodes", "0", "--port", "0"]
+        flags += ["--name", Path(folder).name, "--kubeconfig-out", str(file)]
+        with _process(["up", *flags], log) as child:
+            _await_file(file, child, log)
+            yield file
 
 
 def _await_file(file: Path, child: subprocess.Popen[bytes], log: Path) -> None:

@@ -9,7 +9,7 @@ Nothing is remembered.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
@@ -134,7 +134,7 @@ class PodGroupController:
         group = change.old
         if change.resource != PODGROUPS or group is None:
             return
-        for pod in seen.list(PODS, raw.namespace(group)):
+        for pod in _pods_of(group, seen):
             ours = raw.annotation(pod, names.GROUP_NAME) == raw.name(group) == group_name(pod)
             if ours and self._lacks_group(pod, seen) and not _is_unwanted(pod, seen):
                 yield GroupPod(raw.namespace(pod), raw.name(pod), raw.name(group))
@@ -193,6 +193,19 @@ class PodGroupController:
 def group_name(pod: JsonObject) -> str:
     """`podgroup-<uid>` of the pod's controller, else of the pod."""
     return names.PODGROUP_PREFIX + (raw.text(raw.controller(pod), "uid") or raw.uid(pod))
+
+
+def _pods_of(group: JsonObject, seen: Seen) -> Iterator[JsonObject]:
+    """Pods that a group made here may be for, found by the uid in its name: a group of others has none."""
+    _, ours, uid = raw.name(group).partition(names.PODGROUP_PREFIX)
+    if not ours:
+        return
+    yield from seen.owned(PODS, uid)
+    for owner in raw.tables(group, "metadata", "ownerReferences"):
+        if owner.get("kind") == PODS.kind:
+            pod = seen.get(PODS, raw.namespace(group), raw.text(owner, "name"))
+            if pod is not None:
+                yield pod
 
 
 def build_podgroup(pod: JsonObject, owner_annotations: dict[str, str]) -> JsonObject:
