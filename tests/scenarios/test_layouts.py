@@ -14,7 +14,7 @@ from vcray.sim.backend import Backend
 from vcray.sim.runner import run_scenario
 
 SLOW = ("o_008", "o_016")
-ABOUT_JOBS = ("x_abort", "x_restart")
+ABOUT_JOBS = ("x_abort", "x_cron", "x_restart")
 SMALL = [
     stem
     for stem in FILES
