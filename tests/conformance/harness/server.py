@@ -42,6 +42,7 @@ CONTROLLERS = (
     "pod-garbage-collector-controller",
     "replicaset-controller",
     "replicationcontroller-controller",
+    "resourceclaim-controller",
     "resourcequota-controller",
     "root-ca-certificate-publisher-controller",
     "serviceaccount-controller",
