@@ -190,11 +190,18 @@ def test_group_that_goes_asks_for_its_own_pods_alone(monkeypatch: pytest.MonkeyP
     w.put(PODS, pod(owner=owner("ReplicaSet")))
     w.settle()
     group = raw.name(only_group(w))
-    monkeypatch.setattr(w, "list", pytest.fail)
+    asked: list[str | None] = []
+    listed = w.list
 
+    def listing(resource: Resource, namespace: str | None = None) -> list[JsonObject]:
+        asked.append(namespace)
+        return listed(resource, namespace)
+
+    monkeypatch.setattr(w, "list", listing)
     w.remove(PODGROUPS, "ns", group)
 
     assert w.queue
+    assert "ns" not in asked
 
 
 def test_failures_are_tried_again_without_limit() -> None:
