@@ -11,6 +11,7 @@ from tests.conformance.harness.base import wait_until
 from tests.conformance.harness.process import Child, free_port
 from tests.conformance.harness.server import ControlPlane
 from tests.e2e.program import Program
+from vcray.webhooks.services import PATHS
 
 Object = dict[str, Any]
 
@@ -71,6 +72,7 @@ class Release:
         port = free_port()  # nobody routes to the release's Service here
         flags = ["--namespace", NAMESPACE, "--release", RELEASE, "--leader-elect", "--admission"]
         flags += ["--admission-port", str(port), "--admission-url", f"https://127.0.0.1:{port}"]
+        flags += ["--enabled-admission", ",".join(PATHS)]
         log = self._folder / "vcray.log"
         self.program = Program(self.server.kubeconfig, log, *flags, *self._flags).ready()
         wait_until(lambda: len(self.nodes()) == WORKERS, "the workers to be there")
