@@ -1,0 +1,89 @@
+"""What tests of jobs do to a release besides creating objects: nodes that take nobody, pods that go, clients that ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.conformance.harness.base import wait_until
+from tests.conformance.harness.client import ApiError
+from tests.e2e.arena import PATIENCE_S, Phases
+from tests.e2e.release.cluster import WORKERS
+from tests.e2e.release.context import Context
+
+Object = dict[str, Any]
+
+FORCED = 0
+"""The grace of a pod that goes at once."""
+
+
+@contextmanager
+def shut(context: Context) -> Iterator[None]:
+    """No worker takes a new pod while the block runs; what runs goes on."""
+    workers = context.release.nodes()[:WORKERS]
+    for node in workers:
+        taints = [{"key": "tests/shut", "value": "yes", "effect": "NoSchedule"}]
+        context.client.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": taints}})
+    try:
+        yield
+    finally:
+        for node in workers:
+            context.client.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": None}})
+
+
+def remove(context: Context, pod: str, grace_s: int | None = None) -> None:
+    """Delete a pod as somebody from outside would."""
+    context.client.delete(f"{context.core}/pods/{pod}", grace_s=grace_s)
+
+
+def started(context: Context, job: Object) -> Phases:
+    """Create a job and wait until it has been Pending and is Running."""
+    phases = context.phases(job["metadata"]["name"])
+    context.create(job)
+    phases.wait("Pending", "Running")
+    return phases
+
+
+def follow(phases: Phases, *wanted: str, timeout_s: float = PATIENCE_S) -> None:
+    """Wait until these phases have been seen in this order, whatever was seen between them.
+
+    A pod that somebody deletes may be made again before its deletion is acted on, and its job is Pending for a moment.
+    """
+
+    def followed() -> bool:
+        rest = iter(list(phases.seen))
+        return all(phase in rest for phase in wanted)
+
+    try:
+        wait_until(followed, "the phases", timeout_s)
+    except TimeoutError:
+        raise AssertionError(f"expected {list(wanted)} in this order, saw {phases.seen}") from None
+
+
+def group_of(context: Context, job: str) -> Object:
+    """The PodGroup of a job; empty if it has none."""
+    groups = context.client.get(context.groups)["items"]
+    owned = [each for each in groups if each["metadata"]["name"].startswith(f"{job}-")]
+    return owned[0] if owned else {}
+
+
+def group_phase(context: Context, name: str) -> str:
+    """The phase of a PodGroup; empty before it has one, and when there is none of that name."""
+    try:
+        status = context.client.get(f"{context.groups}/{name}").get("status") or {}
+    except ApiError as error:
+        if error.code != 404:
+            raise
+        return ""
+    return str(status.get("phase", ""))
+
+
+def scaled(context: Context, job: str, **replicas: int) -> None:
+    """Change the replicas of a job's tasks, and its minimum to all of them at most."""
+    tasks = context.client.get(f"{context.jobs}/{job}")["spec"]["tasks"]
+    for task in tasks:
+        task["replicas"] = replicas.get(task["name"], task["replicas"])
+        task["minAvailable"] = min(task["minAvailable"], task["replicas"])
+    least = sum(task["minAvailable"] for task in tasks)
+    context.client.patch(f"{context.jobs}/{job}", {"spec": {"minAvailable": least, "tasks": tasks}})
