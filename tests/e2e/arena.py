@@ -293,7 +293,7 @@ class Arena:
         self._try(lambda: self.client.request("DELETE", self.groups))
         for node in self._nodes:
             self._try(lambda node=node: self.client.delete(f"/api/v1/nodes/{node}"))
-        for queue in self._queues:
+        for queue in reversed(self._queues):
             self._try(lambda queue=queue: self.client.delete(f"{GROUPS}/queues/{queue}"))
         self._try(lambda: self.client.delete(f"/api/v1/namespaces/{self.namespace}"))
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from tests.conformance.harness.base import wait_until
 from tests.conformance.harness.client import ApiError
-from tests.e2e.arena import PATIENCE_S, Phases
+from tests.e2e.arena import GROUPS, PATIENCE_S, Phases
 from tests.e2e.release.cluster import WORKERS
 from tests.e2e.release.context import Context
 
@@ -87,3 +90,25 @@ def scaled(context: Context, job: str, **replicas: int) -> None:
         task["minAvailable"] = min(task["minAvailable"], task["replicas"])
     least = sum(task["minAvailable"] for task in tasks)
     context.client.patch(f"{context.jobs}/{job}", {"spec": {"minAvailable": least, "tasks": tasks}})
+
+
+def dismantle(context: Context, *queues: str) -> None:
+    """Delete queues, the lowest first; the webhook may go on seeing one that is gone for a moment."""
+
+    def gone(path: str) -> bool:
+        try:
+            context.client.delete(path)
+        except ApiError as error:
+            return error.code == 404
+        return False
+
+    for queue in queues:
+        wait_until(lambda path=f"{GROUPS}/queues/{queue}": gone(path), f"{queue} to go")  # type: ignore[misc]
+
+
+def vcctl(context: Context, *words: str) -> tuple[int, str]:
+    """Run vcctl as a program: exit code and standard output."""
+    command = [sys.executable, "-m", "vcray.cli.vcctl", *words]
+    environment = {**os.environ, "KUBECONFIG": str(context.server.kubeconfig)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environment)
+    return done.returncode, done.stdout

@@ -82,7 +82,9 @@ def test_a_gang_that_finds_no_place_is_told_on_its_podgroup_and_its_pods(context
 
     context.wait(lambda: told("PodGroup", "Unschedulable"), "an event of the PodGroup")
     context.wait(lambda: told("Pod", "FailedScheduling"), "an event of its pods")
-    assert context.conditions(group_of(context, "wide")["metadata"]["name"])["Unschedulable"]["status"] == "True"
+    assert (
+        context.conditions(group_of(context, "wide")["metadata"]["name"])["Unschedulable"]["status"] == "True"
+    )
     assert not context.of("wide", "Running")
 
 
@@ -95,7 +97,9 @@ def test_the_last_try_leaves_its_failed_pod(context: Context) -> None:
     seen = context.phases("tries")
     context.create(context.job("tries", context.shell("sleep 1 && exit 1"), **spec))
 
-    follow(seen, "Pending", "Running", "Restarting", "Pending", "Running", "Restarting", "Failed", timeout_s=60)
+    follow(
+        seen, "Pending", "Running", "Restarting", "Pending", "Running", "Restarting", "Failed", timeout_s=60
+    )
 
     assert context.status("tries")["retryCount"] == 2
     assert [pod["status"]["phase"] for pod in context.of("tries")] == ["Failed"]

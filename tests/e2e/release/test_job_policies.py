@@ -120,18 +120,18 @@ def test_a_failed_pod_alone_is_restarted_and_a_late_termination_does_not_come(co
 
 
 @pytest.mark.full
-def test_a_termination_that_may_wait_comes_late(context: Context) -> None:
-    seen = started(
-        context,
-        context.job(
-            "hit", context.task("a", 2), policies=[policy("TerminateJob", "PodEvicted", timeout="2s")]
-        ),
-    )
+def test_a_termination_that_may_wait_comes_late_and_only_if_no_pod_takes_the_place(context: Context) -> None:
+    policies = [policy("TerminateJob", "PodEvicted", timeout="2s")]
+    seen = started(context, context.job("hit", context.task("a", 2), policies=policies))
 
     remove(context, "hit-a-0")
+    context.wait(lambda: "hit-a-0" in context.bound(), "the pod to be made and bound again")
+    context.stays(lambda: "Terminating" not in seen.seen, "no termination", 3.0)
 
-    context.stays(lambda: "Terminating" not in seen.seen, "no termination yet", 1.0)
-    context.wait(lambda: seen.seen[-2:] == [*TERMINATES], "the job to be terminated in the end")
+    with shut(context):
+        remove(context, "hit-a-0")
+        context.stays(lambda: "Terminating" not in seen.seen, "no termination yet", 1.0)
+        follow(seen, *BEGUN, *TERMINATES)
 
 
 @pytest.mark.full
