@@ -51,7 +51,7 @@ def started(context: Context, job: Object) -> Phases:
 def follow(phases: Phases, *wanted: str, timeout_s: float = PATIENCE_S) -> None:
     """Wait until these phases have been seen in this order, whatever was seen between them.
 
-    A pod that somebody deletes may be made again before its deletion is acted on, and its job is Pending for a moment.
+    For jobs that may be Pending in between, such as one that waits for the place of a pod that is gone.
     """
 
     def followed() -> bool:

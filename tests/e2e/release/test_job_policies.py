@@ -61,7 +61,7 @@ def test_a_pod_that_is_deleted_sets_off_a_policy(
 
     remove(context, "hit-a-0")
 
-    follow(seen, *BEGUN, *phases)
+    seen.wait(*BEGUN, *phases)
 
 
 @pytest.mark.parametrize(("whole", "own", "phases"), in_ci(FAILED, "the task's own goes first"))
@@ -96,7 +96,7 @@ def test_a_policy_of_another_task_is_not_set_off(context: Context, own: bool) ->
     remove(context, "hit-a-0")
 
     if not own:
-        follow(seen, *BEGUN, *TERMINATES)
+        seen.wait(*BEGUN, *TERMINATES)
         return
     context.wait(
         lambda: len({pod["metadata"]["uid"] for pod in context.of("hit", "Running")} - before) == 1,
