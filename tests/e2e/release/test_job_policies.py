@@ -144,10 +144,12 @@ def test_a_member_that_finds_no_place_again_makes_the_job_unknown(context: Conte
         remove(context, "lame-a-0")
         if action == "AbortJob":
             follow(seen, *BEGUN, *ABORTS)
+            assert not context.of("lame")
             return
         follow(seen, *BEGUN, "Restarting", "Pending")
         context.stays(lambda: seen.seen[-1] == "Pending", "no place yet", 2.0)
     follow(seen, *BEGUN, *RESTARTS)
+    assert context.status("lame")["retryCount"] == 1
 
 
 @pytest.mark.full
