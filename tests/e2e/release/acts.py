@@ -19,6 +19,8 @@ Object = dict[str, Any]
 
 FORCED = 0
 """The grace of a pod that goes at once."""
+COLLECTED_S = 60.0
+"""How soon what lost its owner is gone: Kubernetes' collector looks for new kinds of owners every half a minute."""
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.e2e.arena import GROUPS
-from tests.e2e.release.acts import group_phase
+from tests.e2e.release.acts import COLLECTED_S, group_phase
 from tests.e2e.release.context import Context
 
 MANY = range(10)
@@ -28,8 +28,8 @@ def test_many_jobs_at_once_run_and_go(context: Context) -> None:
 
     with ThreadPoolExecutor(len(MANY)) as pool:
         list(pool.map(lambda number: context.client.delete(f"{context.jobs}/j{number}"), MANY))
-    context.wait(lambda: not context.pods(), "all pods to go")
-    context.wait(lambda: not context.client.get(context.groups)["items"], "all PodGroups to go")
+    context.wait(lambda: not context.pods(), "all pods to go", COLLECTED_S)
+    context.wait(lambda: not context.client.get(context.groups)["items"], "all PodGroups to go", COLLECTED_S)
 
 
 @pytest.mark.full

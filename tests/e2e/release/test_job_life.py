@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.release.acts import follow, group_of, group_phase, remove, scaled, started
+from tests.e2e.release.acts import COLLECTED_S, follow, group_of, group_phase, remove, scaled, started
 from tests.e2e.release.context import Context
 
 Object = dict[str, Any]
@@ -21,14 +21,15 @@ def _policy(action: str) -> Object:
     return {"policies": [{"event": "PodFailed", "action": action}]}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("phase", "script", "cpu", "spec"),
     [
-        pytest.param("Pending", "sleep 60", FAR_TOO_MUCH, {}, marks=pytest.mark.full),
-        pytest.param("Running", "sleep 60", 1, {}, marks=pytest.mark.full),
-        pytest.param("Completed", "sleep 1", 1, {}, marks=pytest.mark.full),
-        pytest.param("Aborted", "sleep 1 && exit 3", 1, _policy("AbortJob")),
-        pytest.param("Terminated", "sleep 1 && exit 3", 1, _policy("TerminateJob"), marks=pytest.mark.full),
+        ("Pending", "sleep 60", FAR_TOO_MUCH, {}),
+        ("Running", "sleep 60", 1, {}),
+        ("Completed", "sleep 1", 1, {}),
+        ("Aborted", "sleep 1 && exit 3", 1, _policy("AbortJob")),
+        ("Terminated", "sleep 1 && exit 3", 1, _policy("TerminateJob")),
     ],
 )
 def test_a_job_can_be_deleted_in_every_phase(
@@ -44,8 +45,8 @@ def test_a_job_can_be_deleted_in_every_phase(
     context.client.delete(f"{context.jobs}/going")
 
     context.wait(lambda: not context.client.exists(f"{context.jobs}/going"), "the job to go")
-    context.wait(lambda: not context.pods(), "its pods to go")
-    context.wait(lambda: not context.client.get(context.groups)["items"], "its PodGroup to go")
+    context.wait(lambda: not context.pods(), "its pods to go", COLLECTED_S)
+    context.wait(lambda: not context.client.get(context.groups)["items"], "its PodGroup to go", COLLECTED_S)
 
 
 @pytest.mark.full

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.test_vcctl_help import ROOT, TEXTS
-from tests.e2e.release.acts import follow, shut, started, vcctl
+from tests.e2e.release.acts import COLLECTED_S, follow, shut, started, vcctl
 from tests.e2e.release.context import Context
 
 
@@ -78,4 +78,4 @@ def test_a_job_that_no_node_takes_is_deleted(context: Context) -> None:
 
         assert done == (0, "delete job shut-out successfully\n")
         context.wait(lambda: not context.client.exists(f"{context.jobs}/shut-out"), "the job to go")
-        context.wait(lambda: not context.pods(), "its pods to go")
+        context.wait(lambda: not context.pods(), "its pods to go", COLLECTED_S)
