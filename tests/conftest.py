@@ -25,6 +25,8 @@ from vcray.memory import collect_rarely
 REQUIRE_VARIABLE = "VCRAY_REQUIRE_APISERVER"
 PROGRAM_FIXTURES = {"kubernetes_programs", "kubernetes_suite", "real_apiserver", "real_cluster"}
 EMBEDDED_FIXTURES = {"embedded_apiserver", "embedded_cluster"}
+TOGETHER = {"release"}
+"""Folders whose tests share one cluster."""
 EMBEDDED, REAL = "embedded", "real"
 BOTH = [
     pytest.param(EMBEDDED, marks=pytest.mark.embedded),
@@ -45,13 +47,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test that uses the Kubernetes programs or the embedded server; begin the long ones first, so that no
-    worker is left alone with one."""
+    worker is left alone with one. Tests of servers stay together, so that few servers are started: those of a file, or of
+    a folder whose tests share a cluster of their own."""
     for item in items:
         names = set(getattr(item, "fixturenames", ()))
         if PROGRAM_FIXTURES & names:
             item.add_marker(pytest.mark.apiserver)
         if EMBEDDED_FIXTURES & names:
             item.add_marker(pytest.mark.embedded)
+        if {"apiserver", "embedded"} & {mark.name for mark in item.iter_markers()}:
+            together = item.path.parent if item.path.parent.name in TOGETHER else item.path
+            item.add_marker(pytest.mark.xdist_group(str(together)))
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 

@@ -552,6 +552,8 @@ def test_the_files_in_deploy_are_what_the_models_generate(tmp_path: Path) -> Non
     written = {path.name: path.read_text() for path in write_crds(tmp_path)}
     kept = {path.name: path.read_text() for path in folder.glob("*.yaml")}
     assert kept == written, "run `vcray crds` and commit deploy/crds"
+    listed = yaml.safe_load((folder.parent / "kustomization.yaml").read_text())["resources"]
+    assert {each for each in listed if each.startswith("crds/")} == {f"crds/{name}" for name in kept}
 
 
 def test_a_crd_read_back_from_yaml_is_the_same_object() -> None:
