@@ -183,6 +183,15 @@ def test_word_of_the_control_plane_opens_no_queue() -> None:
     assert not jobs(asked(job(ownerReferences=[CRONJOB]), ALICE, closed)).allowed, "an owner that alice wrote"
 
 
+def test_job_is_not_moved_to_a_queue_that_does_not_serve_its_owner() -> None:
+    """Volcano's own webhook, which forbids any change of the queue, need not be on."""
+    closed, moved = only(users="bob"), job()
+    free: JsonObject = {**moved, "spec": {**moved["spec"], "queue": "free"}}  # type: ignore[dict-item]
+
+    assert "does not serve" in jobs(asked(moved, ALICE, closed, queue("free"), old=free)).problem
+    assert jobs(asked(moved, ALICE, closed, old=moved)).problem == ""
+
+
 def test_update_is_judged_by_what_it_changes() -> None:
     closed, old = only(namespaces="other"), group(queue="q")
     cron: JsonObject = {

@@ -115,7 +115,7 @@ class AgentTurns:
         return order
 
     async def _execute(self, order: Execute) -> None:
-        with self._merge.under_way(order.decisions) as uids:
+        with self._merge.unanswered(order.decisions) as uids:
             answer = await self._binder.ask(order)
             if not isinstance(answer, Executed):
                 return

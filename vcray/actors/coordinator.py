@@ -271,7 +271,7 @@ class Coordinator:
 
     async def _execute(self, order: Execute) -> None:
         started = perf_counter()
-        with self._merge.under_way(order.decisions) as uids:
+        with self._merge.unanswered(order.decisions) as uids:
             answer = await self._binder.ask(order)
             self._metrics.write_latency.observe((perf_counter() - started) * 1000)
             if not isinstance(answer, Executed):

@@ -90,16 +90,16 @@ class Merge:
         self._pods.forget(uids)
         self._settle()
 
-    def under_way(self, decisions: Decisions) -> AbstractContextManager[list[str]]:
+    def unanswered(self, decisions: Decisions) -> AbstractContextManager[list[str]]:
         """While the binder carries these decisions out nothing of them expires; the UIDs of their pods."""
-        return self._pods.under_way.of(decisions)
+        return self._pods.unanswered.of(decisions)
 
     def answered(self, uids: Iterable[str], now: float) -> None:
         """The binder has answered for these pods: from now on the watch must confirm what it did."""
         self._pods.answered(uids, now)
 
     def expire(self, now: float) -> tuple[str, ...]:
-        """Give up placements and evictions that nothing confirmed in time, but for those that are under way; UIDs
+        """Give up placements and evictions that nothing confirmed in time, but for those that are with the binder; UIDs
         of their pods."""
         overdue = self._pods.expire(now)
         if overdue:

@@ -15,7 +15,7 @@ from vcray.cache.podcolumns import SHARD, PodColumns
 from vcray.cache.promises import PROMISES
 from vcray.cache.state import State
 from vcray.cache.store import Tombstones
-from vcray.cache.under_way import UnderWay
+from vcray.cache.unanswered import Unanswered
 from vcray.core.arrays import Int
 from vcray.core.decisions import Commit, Evict, Preparation
 from vcray.core.tables import MISSING, Notes, Status
@@ -30,7 +30,7 @@ class PodIntake:
         self._tombstones = Tombstones()
         self._assumptions = Assumptions()
         self._departures = Departures()
-        self.under_way = UnderWay()
+        self.unanswered = Unanswered()
 
     def take(self, delta: Delta) -> None:
         """Take in rows; the newest version wins."""
@@ -230,9 +230,9 @@ class PodIntake:
             self._departures.renew(uid, now + self._assumed_s)
 
     def expire(self, now: float) -> tuple[str, ...]:
-        """Give up placements and evictions whose time is over and that are not under way; UIDs of their pods."""
+        """Give up placements and evictions whose time is over and that are not with the binder; UIDs of their pods."""
         late = [item.uid for item in self._assumptions.overdue(now)] + self._departures.overdue(now)
-        overdue = tuple(uid for uid in late if uid not in self.under_way.uids)
+        overdue = tuple(uid for uid in late if uid not in self.unanswered.uids)
         self.forget(overdue)
         return overdue
 

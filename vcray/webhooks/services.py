@@ -126,7 +126,7 @@ def _of_tenants(
 
 
 TENANT_SERVICES: Final[tuple[Service, ...]] = (
-    _of_tenants(JOBS, _MADE, tenants.jobs),
+    _of_tenants(JOBS, _WRITTEN, tenants.jobs),
     _of_tenants(CRONJOBS, _WRITTEN, tenants.cronjobs),
     _of_tenants(PODGROUPS, _WRITTEN, tenants.podgroups),
     replace(_of_tenants(PODS, _WRITTEN, tenants.pods), must_answer=False, only=_MARKED),

@@ -38,11 +38,15 @@ _JOBS: Final = f"{names.BATCH_GROUP}/"
 
 
 def jobs(request: Request) -> Answer:
-    """On CREATE: the queue serves whoever asks. A Job that our CronJob controller makes was judged with its CronJob."""
-    if _is_master(request) or (is_operator(request) and _is_owned(request.new, _JOBS, "CronJob")):
+    """On CREATE, and on UPDATE of the queue: it serves whoever asks. A Job that our CronJob controller makes was judged with its
+    CronJob."""
+    queue = dig_str(request.new, "spec", "queue")
+    if _is_master(request) or (bool(request.old) and queue == dig_str(request.old, "spec", "queue")):
+        return Answer()
+    if is_operator(request) and _is_owned(request.new, _JOBS, "CronJob"):
         return Answer()
     templates = (dig_object(task, "template") for task in dig_objects(request.new, "spec", "tasks"))
-    return Answer(_queue(request, dig_str(request.new, "spec", "queue"), templates))
+    return Answer(_queue(request, queue, templates))
 
 
 def cronjobs(request: Request) -> Answer:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import pytest
+
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api.jsonview import dig_objects, dig_str
 from vcray.api.meta import JsonObject
@@ -21,6 +23,7 @@ from vcray.cluster.objects.store import Store
 from vcray.cluster.server.inprocess import InProcessTransport
 from vcray.cluster.workloads import Workloads
 from vcray.kube.client import KubeClient
+from vcray.kube.errors import Forbidden
 
 
 async def settle() -> None:
@@ -209,6 +212,24 @@ async def test_higher_priority_takes_the_room_first(world: World) -> None:
     await settle()
 
     assert [await world.node(name) for name in ("low", "high")] == ["", "b"]
+
+
+@played
+async def test_a_pod_that_the_server_refuses_holds_up_nobody(world: World) -> None:
+    bind = KubeClient.bind
+
+    async def refusing(client: KubeClient, namespace: str, name: str, *arguments: str) -> None:
+        if name == "first":
+            raise Forbidden("not here")
+        await bind(client, namespace, name, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KubeClient, "bind", refusing)
+        await world.pod("first")
+        await world.pod("second")
+
+        placed = await world.client.get(PODS, "default", "second")
+        assert dig_str(placed, "spec", "nodeName")
 
 
 @played

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conformance.harness.definitions import install
 from tests.conformance.harness.server import ControlPlane
-from tests.e2e.release.cluster import NAMESPACE, RELEASE, Release
+from tests.e2e.release.cluster import Release
 from tests.e2e.release.context import Context
 from vcray.api.crds import all_crds
 
@@ -31,8 +31,7 @@ def release(kubernetes_programs: Path, tmp_path_factory: pytest.TempPathFactory)
     """A real control plane of its own with workers and a Volcano release; its log must hold no traceback."""
     with ControlPlane(kubernetes_programs, controller_manager=True) as server:
         install(server.client, all_crds())
-        flags = ["--controller-configmap", f"{NAMESPACE}/{RELEASE}-controller-configmap"]
-        made = Release(server, tmp_path_factory.mktemp("release"), flags).start()
+        made = Release(server, tmp_path_factory.mktemp("release")).start()
         yield made
         still = made.program.running
         output = made.stop()

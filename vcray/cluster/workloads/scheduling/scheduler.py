@@ -19,7 +19,7 @@ from vcray.cluster.workloads.scheduling.fitting import Load, dislike, refusals
 from vcray.cluster.workloads.scheduling.sightings import Seen, read_pod
 from vcray.core.reasons import fit_error
 from vcray.kube.client import PatchType
-from vcray.kube.errors import Conflict, NotFound
+from vcray.kube.errors import ApiError, Conflict, NotFound
 from vcray.kube.events import NORMAL, WARNING, Involved
 
 _TURN = "pods"
@@ -64,9 +64,10 @@ class DefaultScheduler(Controller):
             self.queue.add(_TURN)
 
     async def reconcile(self, key: str) -> float | None:
-        """Place what can be placed."""
+        """Place what can be placed. ApiError when the server refused a pod's turn; the pods behind it had theirs."""
         loads = self._loads()
         waiting = [pod for pod in self.pods.objects.values() if self._is_ours(pod)]
+        refused: ApiError | None = None
         for pod in sorted(waiting, key=lambda pod: (-pod.priority, pod.created, pod.head.version)):
             choice = self._choose(pod, loads)
             try:
@@ -78,8 +79,13 @@ class DefaultScheduler(Controller):
                     await self._say(pod, choice.why)
             except (NotFound, Conflict):
                 continue
+            except ApiError as error:
+                refused = error
+                continue
             if choice.node:
                 loads[choice.node].add(pod.form)
+        if refused is not None:
+            raise refused
         return None
 
     def _is_ours(self, pod: Seen) -> bool:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from vcray.core.decisions import Decisions
 
 
-class UnderWay:
+class Unanswered:
     """UIDs of pods in orders that the binder has been given and has not answered."""
 
     def __init__(self) -> None:
