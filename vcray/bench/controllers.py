@@ -94,7 +94,7 @@ async def _measure(sizes: Sizes, kubeconfig: Path, server: str) -> ControllersRe
         stack.push_async_callback(client.delete, NAMESPACES, None, namespace)
         for command in (_scheduler(kubeconfig), _nodes(sizes, kubeconfig)):
             stack.enter_context(_process(command))
-        controllers = await stack.enter_async_context(_beside("controllers"))
+        controllers = await stack.enter_async_context(_loop_thread("controllers"))
         counting = await controllers.run(_start_controllers(controllers, kubeconfig))
         await _nodes_there(client, sizes)
         counting.forget()
@@ -173,7 +173,7 @@ def _job(name: str, sizes: Sizes) -> JsonObject:
 # -- the parts ------------------------------------------------------------------------------------------------
 
 
-class Beside:
+class LoopThread:
     """A thread with an event loop of its own."""
 
     def __init__(self, name: str) -> None:
@@ -195,30 +195,33 @@ class Beside:
 
 
 @asynccontextmanager
-async def _beside(name: str) -> AsyncIterator[Beside]:
-    beside = Beside(name)
+async def _loop_thread(name: str) -> AsyncIterator[LoopThread]:
+    thread = LoopThread(name)
     try:
-        yield beside
+        yield thread
     finally:
-        await beside.stop()
+        await thread.stop()
 
 
-async def _start_controllers(beside: Beside, kubeconfig: Path) -> CountingTransport:
+async def _start_controllers(thread: LoopThread, kubeconfig: Path) -> CountingTransport:
     """Start the controllers; what they write is counted."""
     transport = CountingTransport(await load(kubeconfig))
-    beside.stack.push_async_callback(transport.close)
+    thread.stack.push_async_callback(transport.close)
     plane = ControlPlane(transport, Settings(metrics_port=-1))
-    beside.stack.push_async_callback(plane.stop)
+    thread.stack.push_async_callback(plane.stop)
     await plane.ensure_queues()
     await plane.start_component(CONTROLLERS)
     return transport
 
 
 async def _nodes_there(client: KubeClient, sizes: Sizes) -> None:
-    """Wait until the simulated nodes are registered."""
-    async with asyncio.timeout(SERVER_S):
-        while len((await client.list(NODES, label_selector=FLEET_LABEL)).items) < sizes.nodes:  # noqa: ASYNC110
-            await asyncio.sleep(0.2)
+    """Wait until the simulated nodes are registered. ServerError VC0604 when they do not come."""
+    deadline = time.monotonic() + SERVER_S
+    while (found := len((await client.list(NODES, label_selector=FLEET_LABEL)).items)) < sizes.nodes:
+        if time.monotonic() > deadline:
+            what = f"{found} of {sizes.nodes} simulated nodes came within {SERVER_S:.0f} s"
+            raise ServerError(Problem("VC0604", "bench controllers", what))
+        await asyncio.sleep(0.2)
 
 
 async def _thread_time() -> float:
