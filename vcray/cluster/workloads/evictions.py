@@ -11,7 +11,6 @@ from vcray.api.jsonview import dig, dig_objects, dig_str
 from vcray.api.meta import JsonObject, seconds_of
 from vcray.api.resources import NODES, PODS
 from vcray.cluster.workloads.base import Controller, Shared, split
-from vcray.cluster.workloads.fitting import tolerates
 from vcray.cluster.workloads.podview import PodView
 from vcray.kube.client import PatchType
 from vcray.kube.errors import Conflict, NotFound
@@ -145,7 +144,7 @@ def _tolerated_until(pod: JsonObject, taints: list[JsonObject]) -> float | None:
     """When the first toleration of a taint ends; 0 without one, None if all are tolerated for ever."""
     ends: list[float] = []
     for taint in taints:
-        matching = [each for each in dig_objects(pod, "spec", "tolerations") if tolerates(each, taint)]
+        matching = [each for each in dig_objects(pod, "spec", "tolerations") if _tolerates(each, taint)]
         if not matching:
             return 0.0
         limits = [dig(each, "tolerationSeconds") for each in matching]
@@ -153,3 +152,13 @@ def _tolerated_until(pod: JsonObject, taints: list[JsonObject]) -> float | None:
         if len(seconds) == len(matching):
             ends.append((seconds_of(taint.get("timeAdded")) or 0.0) + max(0.0, min(seconds)))
     return min(ends) if ends else None
+
+
+def _tolerates(toleration: JsonObject, taint: JsonObject) -> bool:
+    """Whether a toleration covers a taint, for however long."""
+    key, effect = dig_str(toleration, "key"), dig_str(toleration, "effect")
+    if effect not in ("", taint.get("effect")) or key not in ("", taint.get("key")):
+        return False
+    if dig_str(toleration, "operator") == "Exists":
+        return True
+    return bool(key) and dig_str(toleration, "value") == dig_str(taint, "value")

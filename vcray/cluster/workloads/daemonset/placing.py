@@ -5,14 +5,19 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 
+import msgspec
+
+from vcray.api import wire
 from vcray.api.jsonview import dig, dig_object, dig_objects, dig_str, dig_strings
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import DAEMONSETS
+from vcray.cache.podspec import waiting_form
 from vcray.cluster.kinds.computed import TEMPLATE_GENERATION
-from vcray.cluster.workloads.fitting import selected, tolerated
 from vcray.cluster.workloads.history import HASH_LABEL
 from vcray.cluster.workloads.nodes import NOT_READY, UNREACHABLE, UNSCHEDULABLE
 from vcray.cluster.workloads.podcontrol import pod_from
+from vcray.cluster.workloads.scheduling.fitting import taints_of, tolerated, wanted
+from vcray.core.selectors import BLOCKING
 
 GENERATION_LABEL = "pod-template-generation"
 _OVERLOOKED = (
@@ -58,17 +63,18 @@ class Placing:
     """The nodes of one DaemonSet, as far as its template tells."""
 
     def __init__(self, daemon_set: JsonObject) -> None:
-        self._spec = dig_object(daemon_set, "spec", "template", "spec")
-        self._tolerations = tolerations(self._spec)
+        spec = dig_object(daemon_set, "spec", "template", "spec")
+        listed: list[JsonValue] = [*tolerations(spec)]
+        pod: JsonObject = {"metadata": {}, "spec": {**spec, "tolerations": listed}}
+        self._node = dig_str(spec, "nodeName")
+        self._form = waiting_form(wire.decode_pod(msgspec.json.encode(pod)))
 
     def verdict(self, node: JsonObject) -> Verdict:
         """What this node is to the set: a pod that tolerates a node's NoExecute taints stays where it is."""
-        pinned = dig_str(self._spec, "nodeName")
-        if pinned not in ("", dig_str(node, "metadata", "name")) or not selected(self._spec, node):
+        if self._node not in ("", dig_str(node, "metadata", "name")) or not wanted(self._form, node):
             return Verdict(False, False)
-        if tolerated(self._tolerations, node, ("NoSchedule", "NoExecute")):
-            return Verdict(True, True)
-        return Verdict(False, tolerated(self._tolerations, node, ("NoExecute",)))
+        against = {taint.effect for taint in taints_of(node) if not tolerated(self._form, taint)}
+        return Verdict(against.isdisjoint(BLOCKING), "NoExecute" not in against)
 
 
 def generation(daemon_set: JsonObject) -> str:

@@ -35,12 +35,12 @@ class Load:
 
 def refusals(form: PodForm, node: JsonObject, load: Load) -> list[str]:
     """Why the pod may not go to the node: what the first filter that refuses says; empty if none does."""
-    taints = _taints(node)
-    if dig(node, "spec", "unschedulable") is True and not _tolerated(form, UNSCHEDULABLE):
+    taints = taints_of(node)
+    if dig(node, "spec", "unschedulable") is True and not tolerated(form, UNSCHEDULABLE):
         return [CORDONED]
-    if any(taint.effect in BLOCKING and not _tolerated(form, taint) for taint in taints):
+    if any(taint.effect in BLOCKING and not tolerated(form, taint) for taint in taints):
         return [TAINTED]
-    if not _wanted(form, node):
+    if not wanted(form, node):
         return [AFFINITY]
     if any(_clash(port, taken) for port in form.ports for taken in load.ports):
         return [PORTS]
@@ -50,7 +50,7 @@ def refusals(form: PodForm, node: JsonObject, load: Load) -> list[str]:
 def dislike(form: PodForm, node: JsonObject, load: Load) -> tuple[int, int, int]:
     """How little the pod likes a node that it fits: taints to be avoided, preferred affinity, pods there already."""
     avoided = sum(
-        taint.effect == "PreferNoSchedule" and not _tolerated(form, taint) for taint in _taints(node)
+        taint.effect == "PreferNoSchedule" and not tolerated(form, taint) for taint in taints_of(node)
     )
     liked = sum(term.weight for term in form.node_preferred if holds(term, node))
     return avoided, -liked, load.amounts.get("pods", 0)
@@ -81,21 +81,24 @@ def _meets(requirement: Requirement, labels: Mapping[str, str], name: str) -> bo
         return False
 
 
-def _wanted(form: PodForm, node: JsonObject) -> bool:
+def wanted(form: PodForm, node: JsonObject) -> bool:
+    """Whether a node meets the pod's node selector and one term of its required node affinity, if it has any."""
     labels = dig_strings(node, "metadata", "labels")
     if any(labels.get(key) != value for key, value in form.node_selector):
         return False
     return form.node_required is None or reaches(form.node_required, node)
 
 
-def _taints(node: JsonObject) -> list[Taint]:
+def taints_of(node: JsonObject) -> list[Taint]:
+    """The taints of a node, in its order."""
     return [
         Taint(dig_str(each, "key"), dig_str(each, "value"), dig_str(each, "effect"))
         for each in dig_objects(node, "spec", "taints")
     ]
 
 
-def _tolerated(form: PodForm, taint: Taint) -> bool:
+def tolerated(form: PodForm, taint: Taint) -> bool:
+    """Whether one of the pod's tolerations covers a taint."""
     return any(tolerates(each, taint) for each in form.tolerations)
 
 
