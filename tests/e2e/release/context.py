@@ -10,13 +10,12 @@ from typing import Any
 from tests.conformance.harness.base import wait_until
 from tests.conformance.harness.client import ApiError
 from tests.e2e.arena import GROUPS, Arena
-from tests.e2e.release.cluster import CONFIGURATION, CONFIGURATION_KEY, WORKERS, Release
+from tests.e2e.release.cluster import WORKERS, Release
 
 Object = dict[str, Any]
 
 SERVER = "nginx"
 """An image that runs until it is stopped, and stops at once when asked to."""
-IN_FORCE = "configuration in force"
 PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
@@ -75,14 +74,12 @@ class Context(Arena):
         for job in jobs:
             self.client.create(self.jobs, job)
 
-    def fill(self, cpu: int = 0) -> None:
-        """Take all CPU of each worker but `cpu` with pods of another scheduler, bound beforehand."""
-        for node in self.release.nodes()[:WORKERS]:
-            amount = f"{8000 - 100 - cpu * 1000}m"
-            spec = self.pod_spec(amount, "default-scheduler") | {
-                "nodeName": node,
-                "terminationGracePeriodSeconds": 0,
-            }
+    def fill(self, cpu: int = 0, nodes: int = WORKERS) -> None:
+        """Take all CPU of each worker but `cpu` of the first `nodes` with pods of another scheduler, bound beforehand."""
+        for number, node in enumerate(self.release.workers()):
+            left = cpu if number < nodes else 0
+            spec = self.pod_spec(f"{8000 - 100 - left * 1000}m", "default-scheduler")
+            spec |= {"nodeName": node, "terminationGracePeriodSeconds": 0}
             self.client.create(
                 f"{self.core}/pods", {"metadata": {"name": f"{node}-placeholder"}, "spec": spec}
             )
@@ -90,18 +87,8 @@ class Context(Arena):
     @contextmanager
     def configured(self, conf: str) -> Iterator[None]:
         """Another volcano-scheduler.conf while the block runs."""
-        before = self.client.get(CONFIGURATION)["data"][CONFIGURATION_KEY]
-        self._configure(conf)
-        try:
+        with self.release.configured(conf):
             yield
-        finally:
-            self._configure(before)
-
-    def _configure(self, conf: str) -> None:
-        """Edit the ConfigMap; the control plane must act on it within two seconds."""
-        told = self.release.program.output().count(IN_FORCE)
-        self.client.patch(CONFIGURATION, {"data": {CONFIGURATION_KEY: conf}})
-        wait_until(lambda: self.release.program.output().count(IN_FORCE) > told, IN_FORCE, 2.0)
 
     # -- looking ------------------------------------------------------------------------------------------------
 
