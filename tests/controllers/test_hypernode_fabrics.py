@@ -9,7 +9,7 @@ from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.names import NETWORK_TOPOLOGY_SOURCE
 from vcray.api.resources import HYPERNODES, SECRETS
 from vcray.controllers import raw
-from vcray.controllers.base import Delete, Outcome
+from vcray.controllers.base import Delete, Effect, Fetch, Outcome, Update
 from vcray.controllers.hypernode.configuration import read_sources
 from vcray.controllers.hypernode.fabric import two_tiers
 
@@ -229,6 +229,52 @@ def test_a_new_configuration_starts_its_sources_anew_and_the_old_turns_end() -> 
     w.configure()
     w.advance(1000)
     assert len(w.asked) == 3
+
+
+@pytest.mark.parametrize(
+    "page", [Outcome(False, message="away"), [port("n2", "leaf-b")]], ids=["fails", "tells"]
+)
+def test_a_configuration_that_comes_while_a_look_waits_for_its_page_is_followed(
+    page: JsonValue | Outcome,
+) -> None:
+    w = ufm([port("n1", "leaf-a")], interval="10m")
+    old, answer = len(w.asked) + 1, w.page
+
+    def page_of(effect: Fetch) -> Outcome:
+        found = answer(effect)
+        if len(w.asked) == old:
+            w.pages[PORTS] = [port("n3", "leaf-c")]
+            w.configure(fabric("ufm", interval="15m"), rest=False)
+            w.take_turn()
+        return found
+
+    w.page, w.pages[PORTS] = page_of, page
+    w.advance(600)
+
+    assert (len(w.asked), told(w), w.tree()["leaf-hn-0"]) == (old + 1, [], ["n3"])
+    w.advance(900)
+    assert len(w.asked) == old + 2
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_configuration_that_comes_while_a_look_writes_its_hypernodes_is_followed(refused: bool) -> None:
+    w = ufm([port("n1", "leaf-a")], interval="10m")
+    w.pages[PORTS] = [port("n2", "leaf-a")]
+    asked, left = len(w.asked), [fabric("ufm", interval="15m")]
+
+    def change(effect: Effect) -> Outcome | None:
+        if not left or not isinstance(effect, Update):
+            return None
+        w.configure(left.pop(), rest=False)
+        w.take_turn()
+        return Outcome(False, status=500, message="slow") if refused else None
+
+    w.fail = change
+    w.advance(600)
+
+    assert (left, len(w.asked) - asked, told(w)) == ([], 2, [])
+    w.advance(900)
+    assert len(w.asked) - asked == 3
 
 
 def test_a_new_configuration_forgets_how_often_the_last_failed() -> None:

@@ -125,9 +125,12 @@ class World:
         for _ in range(limit):
             if not self.queue:
                 return
-            controller, request = self.queue.pop(0)
-            self._turn(controller, request)
+            self.take_turn()
         raise AssertionError(f"no rest after {limit} turns; next {self.queue[:3]}")
+
+    def take_turn(self) -> None:
+        """Handle the request that has waited longest, be it in the middle of another's turn."""
+        self._turn(*self.queue.pop(0))
 
     def advance(self, seconds: float) -> None:
         """Move the clock, bring what is due, settle."""

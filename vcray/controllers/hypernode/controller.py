@@ -166,18 +166,21 @@ class HyperNodeController:
         source, discoverer = request.source, self._sources[request.source]
         if request.timed:
             self._timed.discard(source)
-        wait = discoverer.interval_s
+        wait, problem = discoverer.interval_s, ""
         try:
             found = yield from discoverer.discover(seen)
-            if request.configuration != self._configuration:
-                return
-            yield from apply(source, found, seen)
+            if request.configuration == self._configuration:
+                yield from apply(source, found, seen)
         except DiscoveryError as error:
+            problem = str(error)
+        if request.configuration != self._configuration:
+            return  # it came meanwhile and has a look of its own
+        if problem:
             failed = self._failed[source] = self._failed.get(source, 0) + 1
             wait = min(RETRY_S * 2 ** min(failed - 1, 30), wait or INTERVAL_S)
             held = seen.get(CONFIGMAPS, *self._config)
             if held is not None:
-                yield Emit(CONFIGMAPS, held, "Warning", "DiscoveryFailed", f"{source}: {error}")
+                yield Emit(CONFIGMAPS, held, "Warning", "DiscoveryFailed", f"{source}: {problem}")
         else:
             self._failed.pop(source, None)
         if wait and source not in self._timed:
