@@ -37,6 +37,23 @@ def in_the_middle_of_a_sync(w: World, happens: Callable[[], None]) -> None:
     assert not left
 
 
+def unanswered(w: World) -> list[str]:
+    """Pods whose eviction the controller still keeps."""
+    controller = w.controllers[0]
+    assert isinstance(controller, JobController)
+    return [each.pod for waiting in controller.evictions.jobs.values() for each in waiting]
+
+
+def gone_before_the_job_is_known(w: World, pod: str) -> None:
+    """A controller starts: it is told of the pods, then that one of them is gone, then of the jobs."""
+    w.controllers = [JobController()]
+    job = w.objects.pop((JOBS, "ns", "j"))
+    w.replay(PODS)
+    w.remove(PODS, "ns", pod)
+    w.objects[JOBS, "ns", "j"] = job
+    w.replay(JOBS)
+
+
 @pytest.mark.parametrize("event", ["PodEvicted", "*"])
 @pytest.mark.parametrize("action", ["RestartJob", "RestartTask", "RestartPod"])
 def test_eviction_goes_before_a_sync_that_waited_before_it(action: str, event: str) -> None:
@@ -80,9 +97,7 @@ def test_eviction_that_a_sync_has_answered_acts_once() -> None:
     w.settle()
 
     assert w.status()["retryCount"] == 1
-    controller = w.controllers[0]
-    assert isinstance(controller, JobController)
-    assert controller.evictions.jobs == {}
+    assert unanswered(w) == []
 
 
 def test_eviction_whose_action_fails_is_tried_again_and_counted_once() -> None:
@@ -139,9 +154,69 @@ def test_evictions_of_a_job_that_is_gone_are_forgotten() -> None:
     assert w.phase() == "Pending"
     assert "retryCount" not in w.status()
     assert w.did(Create, PODS) == []
-    controller = w.controllers[0]
-    assert isinstance(controller, JobController)
-    assert controller.evictions.jobs == {}
+    assert unanswered(w) == []
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_pods_that_go_after_their_job_leave_nothing_behind(again: bool) -> None:
+    w = world()
+    spec = {"tasks": [a_task(replicas=3)], "policies": [policy("RestartJob", "PodEvicted")]}
+    w.running(**spec)
+
+    w.remove(JOBS, "ns", "j")
+    for pod in w.pods():
+        w.remove(PODS, "ns", pod)
+    if again:
+        w.submit(**spec)
+    w.settle()
+
+    assert unanswered(w) == []
+    assert not again or "retryCount" not in w.status()
+
+
+def test_pod_that_goes_before_its_job_is_known_is_an_eviction_all_the_same() -> None:
+    w = world()
+    w.running(tasks=[a_task(replicas=2)], policies=[policy("RestartJob", "PodEvicted")])
+
+    gone_before_the_job_is_known(w, "j-t-0")
+    w.settle()
+
+    assert w.phases[:3] == ["Pending", "Running", "Restarting"]
+    assert unanswered(w) == []
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_eviction_that_nobody_asks_for_is_answered_though_another_event_goes_first(known: bool) -> None:
+    w = world()
+    late = policy("AbortJob", "PodPending", timeout="1h")
+    w.running(tasks=[a_task(replicas=2)], policies=[policy("RestartJob", "PodFailed"), late])
+
+    if known:
+        w.remove(PODS, "ns", "j-t-0")
+    else:
+        gone_before_the_job_is_known(w, "j-t-0")
+    w.change(PODS, "ns", "j-t-1", status__phase="Failed")
+    w.settle()
+
+    assert w.phases[:3] == ["Pending", "Running", "Restarting"]
+    assert unanswered(w) == []
+
+
+def test_eviction_that_a_sync_took_up_in_vain_is_answered_when_the_job_is_given_up() -> None:
+    w = world()
+    w.running(tasks=[a_task(replicas=2)], policies=[policy("RestartJob", "PodEvicted")])
+    w.fail = lambda effect: (
+        Outcome(ok=False, status=500, message="boom")
+        if not isinstance(effect, Read) and getattr(effect, "resource", None) == PODS
+        else None
+    )
+
+    w.replay(JOBS)
+    w.remove(PODS, "ns", "j-t-0")
+    while not w.gave_up:
+        w.take_turn()
+
+    assert unanswered(w) == []
 
 
 def test_retry_limit_names_the_action_of_the_event_that_a_sync_took_up() -> None:

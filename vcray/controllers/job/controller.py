@@ -79,20 +79,26 @@ class JobController:
             job = self._view(request.namespace, request.job, seen)
             if job is not None and job.phase in TABLE:
                 yield from self._handle(request, Turn(job, seen, now))
+            else:
+                self.evictions.answered(request)
 
     def gave_up(self, request: Request, seen: Seen, now: float) -> Effects:
         """A request that failed too often ends its job."""
         if not isinstance(request, JobRequest):
             return
+        self.evictions.answered(request)
         job = self._view(request.namespace, request.job, seen)
         if job is None or job.phase not in TABLE:
             return
         turn = Turn(job, seen, now)
         delayed = self.timers.due(request)
-        action = delayed.action if delayed else self._answer(request, turn)[1].action
         if delayed:
+            action = delayed.action
             self.timers.drop(request.key, [delayed])
-        self.evictions.answered(request)
+        else:
+            taken_up, answer = self._answer(request, turn)
+            action = answer.action
+            self.evictions.answered(taken_up)
         message = f"Job failed on action {action} for retry limit reached"
         yield from turn.event("Normal", "ExecuteAction", message)
         yield from self._act(turn, JobAction.TERMINATE_JOB.value, request)
@@ -106,8 +112,8 @@ class JobController:
         if job is not None and not has_timeouts(job) and resolve(request, job) == SYNC:
             # No policy cares: all such events of the job are one request, so that n pods do not cost n * n steps.
             return JobRequest(namespace=request.namespace, job=request.job)
-        if request.event == JobEvent.POD_EVICTED:
-            self.evictions.note(request)
+        if request.event == JobEvent.POD_EVICTED and (job is None or resolve(request, job) != SYNC):
+            self.evictions.note(request)  # at the start the job may not be known yet; `reconcile` knows
         return request
 
     def _group_request(self, change: Change, seen: Seen) -> JobRequest | None:
@@ -133,14 +139,16 @@ class JobController:
             request = JobRequest(
                 namespace=request.namespace, job=request.job
             )  # a sync has answered it already
-        request, answer = self._answer(request, turn)
+        asked = request
+        request, answer = self._answer(asked, turn)
         if answer.delay_s:
             yield from self._delay(request, answer, turn)
             answer = SYNC
         if answer.action != JobAction.SYNC_JOB:
             yield from turn.event("Normal", "ExecuteAction", f"Start to execute action {answer.action} ")
         yield from self._act(turn, answer.action, request)
-        self.evictions.answered(request)
+        for each in (asked, request):
+            self.evictions.answered(each)
         if answer.action not in _INTERNAL_ACTIONS:
             self.timers.on_action(request, answer.action)
 
