@@ -380,6 +380,30 @@ async def test_a_fault_in_a_controller_is_fenced_and_tried_again(bench: Bench) -
     assert sorted(tries) == ["bad", "bad", "good"]
 
 
+async def test_a_fault_in_giving_up_is_fenced_and_its_worker_goes_on(bench: Bench) -> None:
+    class Faulty(Scripted):
+        def gave_up(self, request: Request, seen: Seen, now: float) -> Effects:
+            yield from super().gave_up(request, seen, now)
+            raise ZeroDivisionError
+
+    done: list[str] = []
+
+    def work(ask: Ask, seen: Seen) -> Effects:
+        yield from ()
+        if ask.name != "good":
+            raise ZeroDivisionError
+        done.append(ask.name)
+
+    controller = Faulty(work, max_requeue=0)
+    await bench.start(controller, workers=2)
+    await bench.hear("a", "b", "c")
+    await bench.rest()
+    await bench.hear("good")
+    await bench.rest()
+
+    assert (controller.given_up, done) == ([Ask("a"), Ask("b"), Ask("c")], ["good"])
+
+
 async def test_again_keeps_its_promise_at_its_time_and_once(bench: Bench) -> None:
     heard: list[tuple[str, float]] = []
 

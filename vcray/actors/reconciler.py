@@ -176,6 +176,8 @@ class ControllerHost:
                 await self._drive(controller, controller.gave_up(request, self._mirrors, self._time.now()))
             except ReconcileError as last:
                 log.warning("gave up", controller=controller.name, request=request, why=str(last))
+            except Exception:  # the fence, as in a turn: what crashed it may well crash this
+                log.exception("giving up crashed", controller=controller.name, request=request)
             return
         tries.count(error.counts)
         self._metrics.reconciles.labels(controller=controller.name, result="retried").inc()
