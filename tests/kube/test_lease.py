@@ -37,6 +37,14 @@ class Stage:
         return spec
 
 
+class Mute(InProcessTransport):
+    """A server that does not answer."""
+
+    async def request(self, *_: Any, **__: Any) -> Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
 @pytest.fixture
 def stage() -> Stage:
     return Stage()
@@ -97,11 +105,6 @@ async def test_a_holder_that_cannot_renew_stops_acting_before_others_start(stage
 
 
 async def test_a_server_that_does_not_answer_ends_the_leadership(stage: Stage) -> None:
-    class Mute(InProcessTransport):
-        async def request(self, *_: Any, **__: Any) -> Response:
-            await asyncio.Event().wait()
-            raise AssertionError
-
     one = stage.candidate("one")
     await one.try_once()
     one._client = KubeClient(Mute(Store(stage.clock)))
@@ -120,6 +123,45 @@ async def test_a_released_lease_is_taken_at_once(stage: Stage) -> None:
 
     assert not one.held
     assert await two.try_once()
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+async def test_a_lease_whose_answer_was_not_waited_for_is_released(stage: Stage, is_new: bool) -> None:
+    class Slow(InProcessTransport):
+        async def request(self, method: str, *more: Any, **further: Any) -> Response:
+            answer = await super().request(method, *more, **further)
+            if method in ("POST", "PUT") and not written.is_set():
+                written.set()
+                await asyncio.Event().wait()
+            return answer
+
+    written = asyncio.Event()
+    if not is_new:
+        before = stage.candidate("before")
+        await before.try_once()
+        await before.release()
+    one, two = stage.candidate("one"), stage.candidate("two")
+    one._client = KubeClient(Slow(stage.transport.store))
+    waiting = asyncio.create_task(one.acquire())
+    await written.wait()
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert (await stage.lease())["holderIdentity"] == "one"
+
+    await one.release()
+
+    assert await two.try_once()
+
+
+async def test_who_stood_by_has_nothing_to_release(stage: Stage) -> None:
+    one, two = stage.candidate("one"), stage.candidate("two")
+    await one.try_once()
+    await two.try_once()
+    two._client = KubeClient(Mute(Store(stage.clock)))
+
+    await asyncio.wait_for(two.release(), 5)
+
+    assert (await stage.lease())["holderIdentity"] == "one"
 
 
 async def test_of_two_that_try_at_the_same_time_one_wins(stage: Stage) -> None:

@@ -55,6 +55,7 @@ class Leadership:
         self._seen: tuple[str, str, int] = ("", "", 0)  # holder, renew time, transitions as last read
         self._seen_at = 0.0
         self._renewed_at = 0.0
+        self._claimed = False  # a claim was sent that may have been written
         self.holder = ""
         self.obstacle = ""
         """Why the last try did not get the lease."""
@@ -113,10 +114,12 @@ class Leadership:
         return held
 
     async def release(self) -> None:
-        """Give the lease up, so that another candidate need not wait for it to run out."""
-        if self.holder != self.identity:
+        """Give the lease up, so that another candidate need not wait for it to run out.
+
+        A claim whose answer was not waited for may have been written as well."""
+        if not self._claimed:
             return
-        self.holder = ""
+        self.holder, self._claimed = "", False
 
         def vacate(lease: JsonObject) -> JsonObject | None:
             spec = _spec(lease)
@@ -139,6 +142,7 @@ class Leadership:
         except NotFound:
             metadata: JsonObject = {"name": self._name, "namespace": self._namespace}
             lease = {"metadata": metadata, "spec": self._claim(now, transitions=0, acquired=now)}
+            self._claimed = True
             await self._client.create(LEASES, self._namespace, lease)
             return True
         spec = _spec(lease)
@@ -151,6 +155,7 @@ class Leadership:
         taken_over = holder != self.identity
         claim = self._claim(now, transitions + taken_over, now if taken_over else None)
         lease["spec"] = {**spec, **claim}
+        self._claimed = True
         await self._client.update(LEASES, lease)
         return True
 
