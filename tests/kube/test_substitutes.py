@@ -11,7 +11,7 @@ from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import CONFIGMAPS, PODS, QUEUES
 from vcray.cluster import InProcessTransport, Store
 from vcray.kube.client import KubeClient, PatchType
-from vcray.kube.errors import Conflict, Forbidden, NotFound
+from vcray.kube.errors import Conflict, Forbidden, Invalid, NotFound
 from vcray.kube.substitutes import SubstitutingTransport, Target, patched, target_of
 from vcray.kube.transport import JSON, Query, Response
 
@@ -136,6 +136,33 @@ async def test_a_patch_of_another_object_or_version_is_a_conflict_at_once(
         await client.patch(CONFIGMAPS, "default", "m", {"metadata": metadata, "data": {"a": "2"}})
 
     assert server.asked.count("PUT") == 1
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["substitute", "server"])
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "replace", "path": "/data/b", "value": "2"},
+        {"op": "remove", "path": "/spec/none"},
+        {"op": "test", "path": "/data/a", "value": "2"},
+        {"op": "add", "path": "/data/a/b", "value": "2"},
+        {"op": "turn", "path": "/data/a"},
+        {"op": "remove", "path": "data"},
+        {"op": "remove"},
+        "no operation",
+    ],
+    ids=str,
+)
+async def test_a_patch_that_cannot_be_applied_is_invalid_as_on_a_server(
+    server: Guarded, client: KubeClient, operation: JsonValue, own: bool
+) -> None:
+    server.missing = set() if own else {"PATCH"}
+    await client.create(CONFIGMAPS, "default", a_map(a="1"))
+
+    with pytest.raises(Invalid, match="the server rejected our request due to an error in our request"):
+        await client.patch(CONFIGMAPS, "default", "m", [operation], PatchType.JSON)
+
+    assert "PUT" not in server.asked
 
 
 async def test_nothing_is_written_where_nothing_changes(server: Guarded, client: KubeClient) -> None:

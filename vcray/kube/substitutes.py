@@ -16,6 +16,7 @@ import msgspec
 from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.kube.client import PatchType
+from vcray.kube.errors import Invalid
 from vcray.kube.transport import JSON, PassingTransport, Query, Response, Transport
 from vcray.log import get_logger
 
@@ -110,7 +111,10 @@ class SubstitutingTransport(PassingTransport):
             if not read.ok:
                 return read
             present: JsonObject = msgspec.json.decode(read.body)
-            wanted = patched(present, patch, content_type)
+            try:
+                wanted = patched(present, patch, content_type)
+            except Invalid as error:
+                return Response(error.code, msgspec.json.encode(error.to_status()))
             if wanted == present:
                 return read
             response = await self._transport.request("PUT", path, asked, msgspec.json.encode(wanted))
@@ -124,12 +128,11 @@ class SubstitutingTransport(PassingTransport):
 
 
 def patched(present: JsonObject, patch: JsonValue, kind: str) -> JsonObject:
-    """The object as a patch would leave it. Of an apply, each field of spec and status that it names is replaced."""
-    if kind == PatchType.JSON:
-        import jsonpatch
+    """The object as a patch would leave it. Of an apply, each field of spec and status that it names is replaced.
 
-        changed: JsonObject = jsonpatch.apply_patch(present, msgspec.json.encode(patch).decode())
-        return changed
+    Invalid for a JSON patch that cannot be done."""
+    if kind == PatchType.JSON:
+        return _operated(present, patch)
     assert isinstance(patch, dict)
     if kind != PatchType.APPLY:
         merged = _merged(present, patch, lists=kind == PatchType.STRATEGIC)
@@ -140,6 +143,16 @@ def patched(present: JsonObject, patch: JsonValue, kind: str) -> JsonObject:
         name: {**dig_object(present, name), **part} if isinstance(part, dict) else part
         for name, part in parts.items()
     }
+
+
+def _operated(present: JsonObject, operations: JsonValue) -> JsonObject:
+    import jsonpatch
+
+    try:
+        changed: JsonObject = jsonpatch.apply_patch(present, msgspec.json.encode(operations).decode())
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, LookupError, TypeError) as error:
+        raise Invalid("the server rejected our request due to an error in our request") from error
+    return changed
 
 
 def _merged(present: JsonValue, patch: JsonValue, lists: bool) -> JsonValue:
