@@ -329,6 +329,23 @@ def test_what_is_wrong_with_a_source_is_told_and_others_work(entry: JsonObject, 
     assert len(w.tree()) == (0 if first else 1)
 
 
+def test_of_several_entries_for_a_source_the_first_that_can_be_read_counts() -> None:
+    w = Network()
+    w.node("n1", zone="z", rack="r1")
+    off, broken = {**RACKS, "enabled": False}, {**RACKS, "config": {"networkTopologyTypes": ["x"]}}
+    types: JsonObject = {"late": [{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]}
+
+    w.configure(off, broken, RACKS, {**RACKS, "config": {"networkTopologyTypes": types}})
+
+    assert [message.partition(":")[0] for _, message in w.events] == [
+        "networkTopologyDiscovery[1].config.networkTopologyTypes"
+    ]
+    assert sorted(name[:-5] for name in w.tree()) == [
+        "hypernode-ether-net-tier1-",
+        "hypernode-ether-net-tier2-",
+    ]
+
+
 def test_other_configmaps_and_changes_of_metadata_are_not_looked_at() -> None:
     w = racks()
     done = len(w.effects)

@@ -7,8 +7,8 @@
       credentials: {secretRef: {name: fabric, namespace: volcano-system}}
       config: {networkTopologyTypes: {ethernet: [{nodeLabel: zone}, {nodeLabel: rack}, {nodeLabel: kubernetes.io/hostname}]}}
 
-A source that cannot be read is off, and what is wrong with it is told; the others work all the same. Of several entries for one
-source the first that is enabled counts. Keys that nobody knows pass without a word, as in Volcano.
+A source that cannot be read is off, and what is wrong with it is told; the others work all the same. Of several
+entries for one source the first that is enabled and can be read counts. Keys that nobody knows pass without a word, as in Volcano.
 """
 
 from __future__ import annotations
