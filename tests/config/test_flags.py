@@ -54,6 +54,15 @@ def test_the_flags_of_a_usual_deployment_are_understood() -> None:
     assert found.log_level == "DEBUG"
 
 
+@pytest.mark.parametrize("name", ["lock-object-namespace", "lock_object_namespace"])
+def test_the_old_flag_for_the_leases_namespace_counts_wherever_it_stands(name: str) -> None:
+    old, new = {name: ["there"]}, {"leader-elect-resource-namespace": ["here"]}
+
+    assert settings(old | new).lease_namespace == settings(new | old).lease_namespace == "there"
+    assert settings(new).lease_namespace == "here"
+    assert read_given(old | new).origin == {"lease_namespace": f"--{name}"}
+
+
 def test_metrics_stay_on_unless_they_are_switched_off() -> None:
     assert settings({"enable-metrics": ["true"]}).metrics_port == 8080
     assert settings({"enable-metrics": ["false"], "listen-address": [":1"]}).metrics_port == -1

@@ -41,6 +41,9 @@ _TLS = "serves /healthz over TLS; all three are given, or none"
 _ALL_NODES = "every node is looked at in every round"
 _KLOG = "log lines go to standard error; --log-level or -v sets how much"
 
+OVERRIDING = "lock-object-namespace"
+"""The old flag for the namespace of the Lease: it counts whatever the newer one says (api-controllers.md 2.1)."""
+
 FLAGS: tuple[Flag, ...] = (
     Flag("master", "text", "", "works", "address of the API server in place of the kubeconfig's"),
     Flag(
@@ -133,7 +136,14 @@ FLAGS: tuple[Flag, ...] = (
     ),
     Flag("scheduler-sharding-mode", "text", "none", "works", "none, soft or hard", "scheduler_sharding_mode"),
     Flag("scheduler-sharding-name", "text", "volcano", "works", "its NodeShard", "scheduler_sharding_name"),
-    Flag("lock-object-namespace", "text", "volcano-system", "works", "as lease-namespace", "lease_namespace"),
+    Flag(
+        OVERRIDING,
+        "text",
+        "volcano-system",
+        "works",
+        "counts before leader-elect-resource-namespace",
+        "lease_namespace",
+    ),
     Flag(
         "leader-elect", "switch", "true", "works", "`vcray run` has it off unless asked for", "leader_elect"
     ),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from vcray.config.flags import ENVIRONMENT, FLAGS, GATES, Flag, by_name
+from vcray.config.flags import ENVIRONMENT, FLAGS, GATES, OVERRIDING, Flag, by_name
 from vcray.errors import ConfigError, Problem, did_you_mean
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
@@ -37,8 +37,8 @@ def read_given(
     out, table = Given(), by_name(flags)
     problems: list[Problem] = []
     switches: dict[str, str] = {}
-    for name, texts in given.items():
-        known = table.get(name.replace("_", "-"))
+    for name, texts in sorted(given.items(), key=lambda each: _dashed(each[0]) == OVERRIDING):
+        known = table.get(_dashed(name))
         if known is None or not texts:
             continue
         if known.verdict == "accepted":
@@ -110,6 +110,10 @@ def other_gates(pairs: Iterable[str]) -> list[str]:
     """The names that are no gates of Volcano's: gates of Kubernetes, or of nobody."""
     names = (pair.partition("=")[0].strip() for pair in pairs)
     return [name for name in dict.fromkeys(names) if name not in GATES]
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
 
 
 def _value(known: Flag, texts: Sequence[str]) -> object:
