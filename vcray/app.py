@@ -1,7 +1,7 @@
 """The composition root: the only place that knows concrete classes.
 
 A `ControlPlane` is a scheduler and controllers on one API server. Each half has a runtime of its own, so that either can be
-stopped as a crash would stop it and started anew.
+stopped and started anew while the other runs.
 """
 
 from __future__ import annotations
@@ -82,24 +82,29 @@ class _Plane:
         """Create `root` and the default queue where they are missing; a webhook that is not yet served is waited for.
 
         They are the scheduler's to create."""
-        client = self._client()
         if not self.settings.runs(SCHEDULER):
             return
+        client = self._client()
         for queue in initial_queues(self.settings.default_queue):
-            for attempt in range(WEBHOOK_ATTEMPTS):
-                try:
-                    await client.create(QUEUES, None, queue)
-                except AlreadyExists:
-                    pass
-                except ResourceMissing as error:
-                    raise ServerError(Problem("VC0404", self._transport.address, NOT_INSTALLED)) from error
-                except ApiError as error:
-                    awaited = self.settings.admission or self.settings.only
-                    if error.code < 500 or attempt == WEBHOOK_ATTEMPTS - 1 or not awaited:
-                        raise
-                    await self.time.sleep(WEBHOOK_PAUSE_S)
-                    continue
-                break
+            for left in reversed(range(WEBHOOK_ATTEMPTS)):
+                if await self._create_queue(client, queue, may_wait=left > 0):
+                    break
+                await self.time.sleep(WEBHOOK_PAUSE_S)
+
+    async def _create_queue(self, client: KubeClient, queue: JsonObject, may_wait: bool) -> bool:
+        """Is it there now? False where it `may_wait` for a webhook that we, or another process, are about to serve."""
+        try:
+            await client.create(QUEUES, None, queue)
+        except AlreadyExists:
+            return True
+        except ResourceMissing as error:
+            raise ServerError(Problem("VC0404", self._transport.address, NOT_INSTALLED)) from error
+        except ApiError as error:
+            awaited = self.settings.admission or self.settings.only
+            if error.code < 500 or not awaited or not may_wait:
+                raise
+            return False
+        return True
 
     async def _await_webhooks(self, admission: Handle) -> None:
         """Until the API server knows of the webhooks: what is created before gets no defaults. ServerError VC0604."""
@@ -161,7 +166,8 @@ class ControlPlane(_Plane):
             await build(place, part)
 
     async def stop_component(self, name: str) -> None:
-        """Stop a component without a word, as a crash would."""
+        """Stop a component: it begins nothing more and waits for writes that are under way; admission takes its registration
+        back, where the settings say so."""
         await self._halves.pop(name).stop()
 
     def handles(self) -> list[Handle]:

@@ -51,7 +51,7 @@ class Backend(Protocol):
         ...
 
     async def stop_component(self, name: str) -> None:
-        """Stop `scheduler` or `controllers` as a crash would: without a word."""
+        """Stop `scheduler` or `controllers`: it begins nothing more, and writes that are under way are waited for."""
         ...
 
     async def start_component(self, name: str) -> None:
