@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 
+from vcray.api import suffixes
 from vcray.api.jsonview import dig, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import PODS, SERVICEACCOUNTS
@@ -19,7 +20,6 @@ from vcray.cluster.objects.storage import Storage
 DEFAULT_ACCOUNT = "default"
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 _VOLUME = "kube-api-access-"
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _MIRROR = "kubernetes.io/config.mirror"
 _TOKEN_SECONDS = 3607
 _FILE_MODE = 0o644
@@ -82,7 +82,7 @@ def _mount(spec: JsonObject, uid: str) -> None:
     """Mount a token volume into every container that has nothing at its place."""
     volumes = dig_objects(spec, "volumes")
     present = next((dig_str(v, "name") for v in volumes if dig_str(v, "name").startswith(_VOLUME)), "")
-    name = present or _VOLUME + _suffix(uid)
+    name = present or _VOLUME + suffixes.of_number(zlib.crc32(uid.encode()), 5)
     needed = False
     for list_name in ("initContainers", "containers"):
         for container in dig_objects(spec, list_name):
@@ -107,12 +107,3 @@ def _projection() -> JsonObject:
         {"downwardAPI": {"items": [namespace]}},
     ]
     return {"sources": sources, "defaultMode": _FILE_MODE}
-
-
-def _suffix(uid: str) -> str:
-    """Five letters as generated names have them, the same for the same pod."""
-    number, letters = zlib.crc32(uid.encode()), ""
-    for _ in range(5):
-        number, index = divmod(number, len(_LETTERS))
-        letters += _LETTERS[index]
-    return letters

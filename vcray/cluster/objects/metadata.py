@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 
+from vcray.api import suffixes
 from vcray.api.formats import dns_label, dns_subdomain
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import NAMESPACES, SERVICES, Resource
@@ -12,7 +13,6 @@ from vcray.cluster.objects import refusals
 from vcray.cluster.objects.record import Record, dig, section, text
 from vcray.kube.errors import BadRequest, ServerFailure
 
-_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 _MAX_GENERATED = 63 - _SUFFIX_LENGTH
 _NAMESPACE_OF_UIDS = uuid.UUID("6d1f0a52-9d1c-5d0a-8a57-7d3c1ea0b3f4")
@@ -62,11 +62,7 @@ class Identities:
         """A name from a `generateName`, cut so that the whole keeps to 63 characters."""
         self._count += 1
         number = uuid.uuid5(_NAMESPACE_OF_UIDS, f"{self._seed}/name/{self._count}").int
-        letters = []
-        for _ in range(_SUFFIX_LENGTH):
-            number, place = divmod(number, len(_SUFFIX_LETTERS))
-            letters.append(_SUFFIX_LETTERS[place])
-        return prefix[:_MAX_GENERATED] + "".join(letters)
+        return prefix[:_MAX_GENERATED] + suffixes.of_number(number, _SUFFIX_LENGTH)
 
 
 def check_type(resource: Resource, obj: JsonObject) -> None:

@@ -5,13 +5,13 @@ A revision holds the strategic merge patch that brings its template back, as kub
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
 
+from vcray.api import suffixes
 from vcray.api.jsonview import dig, dig_int, dig_object, dig_str, dig_strings
 from vcray.api.meta import JsonObject
 from vcray.api.resources import CONTROLLERREVISIONS, Resource
@@ -23,14 +23,13 @@ from vcray.kube.errors import AlreadyExists, Conflict, NotFound
 HASH_LABEL = "controller-revision-hash"
 """On pods: the name (StatefulSet) or the hash (DaemonSet) of the revision that they are of."""
 
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_PREFIX = 223
 
 
 def short_hash(content: JsonObject, collisions: int) -> str:
     """Ten letters and digits that tell this content from another's; `collisions` make it another's."""
     text = msgspec.json.encode(content, order="sorted") + str(collisions or "").encode()
-    return "".join(_LETTERS[byte % len(_LETTERS)] for byte in hashlib.sha256(text).digest()[:10])
+    return suffixes.of_content(text, 10)
 
 
 def template_of(revision: JsonObject) -> JsonObject:

@@ -10,12 +10,11 @@ from what it stands for, where Volcano throws dice: a look that is cut short and
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from vcray.api import names
+from vcray.api import names, suffixes
 from vcray.api.resources import HYPERNODES, NODES
 from vcray.controllers import raw
 from vcray.controllers.base import Change, Seen
@@ -23,8 +22,6 @@ from vcray.controllers.hypernode.discovery import Discovery, Found
 
 SOURCE: Final = "label"
 LONGEST_TYPE: Final = 20
-_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""What Kubernetes makes generated names of: nobody reads a word into them."""
 _SUFFIX: Final = 5
 
 
@@ -117,6 +114,5 @@ def _candidates(prefix: str, key: str, value: str) -> Iterator[str]:
     """Names for what stands for a value of a label, for ever."""
     salt = 0
     while True:
-        digest = hashlib.sha256(f"{prefix}\0{key}\0{value}\0{salt}".encode()).digest()
-        yield prefix + "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:_SUFFIX])
+        yield prefix + suffixes.of_content(f"{prefix}\0{key}\0{value}\0{salt}".encode(), _SUFFIX)
         salt += 1
