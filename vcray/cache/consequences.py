@@ -60,7 +60,7 @@ def touched_by(
         case "StorageClass" | "CSINode" | "CSIDriver":
             return Touched(Field.CLAIMS, resolver.recheck_claims(range(len(resolver.claims))))
         case "PersistentVolume":
-            return Touched(Field.CLAIMS, resolver.recheck_claims(_claimants(resolver, rows)))
+            return Touched(Field.CLAIMS, resolver.recheck_claims(_claimants(resolver, key, rows)))
         case "ResourceClaim":
             namespace, _, name = key.partition("/")
             numbers = resolver.claims_at.get(f"{namespace}/{DEVICE}{name}", ())
@@ -76,14 +76,14 @@ def touched_by(
     return None
 
 
-def _claimants(resolver: Resolver, rows: Sequence[ClusterRow]) -> list[int]:
-    """Claim sets with the claim that a volume belongs or belonged to."""
-    found: dict[int, None] = {}
+def _claimants(resolver: Resolver, volume: str, rows: Sequence[ClusterRow]) -> list[int]:
+    """Claim sets with a claim that the volume belongs or belonged to, or that names it: either may come first."""
+    claims = dict(resolver.knowledge.claims_on.get(volume, {}))
     for row in rows:
         kept = details.unpack_row(row.kind, row.value) if isinstance(row, DetailRow) else None
         if isinstance(kept, Volume) and kept.claim:
-            found.update(dict.fromkeys(resolver.claims_at.get(kept.claim, ())))
-    return list(found)
+            claims[kept.claim] = None
+    return list(dict.fromkeys(number for claim in claims for number in resolver.claims_at.get(claim, ())))
 
 
 def _selected(resolver: Resolver, key: str, rows: Sequence[ClusterRow]) -> list[int]:

@@ -38,6 +38,8 @@ class Knowledge:
         self.groups: dict[str, GroupRow] = {}
         self.queues: dict[str, QueueRow] = {}
         self.claims: dict[str, ClaimRow] = {}
+        self.claims_on: dict[str, dict[str, None]] = {}
+        """Volume -> claims that name it, whether or not it is there and names them."""
         self.storage_classes: dict[str, StorageClassRow] = {}
         self.priority_classes: dict[str, PriorityClassRow] = {}
         self.namespaces: dict[str, NamespaceRow] = {}
@@ -57,7 +59,10 @@ class Knowledge:
             case QueueRow():
                 self.queues[row.name] = row
             case ClaimRow():
+                self._drop_claim(row.key)
                 self.claims[row.key] = row
+                if row.volume:
+                    self.claims_on.setdefault(row.volume, {})[row.key] = None
             case StorageClassRow():
                 self.storage_classes[row.name] = row
             case PriorityClassRow():
@@ -82,7 +87,7 @@ class Knowledge:
             case "Queue":
                 self.queues.pop(key, None)
             case "PersistentVolumeClaim":
-                self.claims.pop(key, None)
+                self._drop_claim(key)
             case "StorageClass":
                 self.storage_classes.pop(key, None)
             case "PriorityClass":
@@ -96,6 +101,13 @@ class Knowledge:
             case _:
                 self.details.get(kind, {}).pop(key, None)
                 self.drivers = None if kind in DRIVER_KINDS else self.drivers
+
+    def _drop_claim(self, key: str) -> None:
+        row = self.claims.pop(key, None)
+        if row is not None and row.volume:
+            del self.claims_on[row.volume][key]
+            if not self.claims_on[row.volume]:
+                del self.claims_on[row.volume]
 
     def _put_service(self, key: str, row: WorkloadRow) -> None:
         self._drop_service(key)
