@@ -89,3 +89,25 @@ def test_variables_of_volcanos_chart_name_the_release() -> None:
     found = load({}, {"HELM_RELEASE_NAME": "integration", "KUBE_POD_NAMESPACE": "here"})
 
     assert found.scheduler_conf_configmap == "here/integration-scheduler-configmap"
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ({"scheduler_names": []}, "VC0502 --scheduler-names: must name one at least, got []"),
+        (
+            {"leader_elect": True, "lease_duration_s": 5.0},
+            "VC0502 --lease-duration-s: must be more than --lease-renew-deadline-s (10 s): "
+            "a Lease must not run out before its holder gives up, got 5 s",
+        ),
+    ],
+)
+def test_what_would_end_badly_later_is_refused_at_the_start(flags: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load(flags, {})
+
+    assert str(refused.value) == sentence
+
+
+def test_a_short_lease_is_nobodys_business_where_none_is_held() -> None:
+    assert load({"lease_duration_s": 5.0}, {}).lease_duration_s == 5.0

@@ -42,7 +42,9 @@ class Settings(BaseModel):
     )
     release: str = Field("", description="name of the release, whose objects are taken as they are found")
     scheduler_names: Names = Field(
-        ("volcano",), description="schedulerName of the pods to schedule; the first is the default of vcjobs"
+        ("volcano",),
+        min_length=1,
+        description="schedulerName of the pods to schedule; the first is the default of vcjobs",
     )
     scheduler_conf: Path | None = Field(
         None, description="volcano-scheduler.conf, read again when it changes; without it Volcano's default"
@@ -289,6 +291,10 @@ def _contradictions(settings: Settings, origin: Mapping[str, str]) -> list[tuple
         what = f"stands beside {origin.get('scheduler_conf')}; name a file or a ConfigMap"
         found.append(("scheduler_conf_configmap", what))
     found.append(("only", unknown_component(settings.only)))
+    if settings.leader_elect and settings.lease_duration_s <= settings.lease_renew_deadline_s:
+        deadline = f"{origin.get('lease_renew_deadline_s', '--lease-renew-deadline-s')} ({settings.lease_renew_deadline_s:g} s)"
+        what = f"must be more than {deadline}: a Lease must not run out before its holder gives up, got {settings.lease_duration_s:g} s"
+        found.append(("lease_duration_s", what))
     tls = {
         name: getattr(settings, name) for name in ("health_cert_file", "health_key_file", "health_ca_file")
     }
@@ -321,5 +327,6 @@ def _sentence(error: ErrorDetails) -> str:
         ),
         "literal_error": f"must be one of {str(context.get('expected', '')).replace(' or ', ', ').replace(chr(39), '')}",
         "string_too_short": "must not be empty",
+        "too_short": "must name one at least",
     }.get(error["type"], error["msg"])
     return f"{must}, got {error['input']!r}"
