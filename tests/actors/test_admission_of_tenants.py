@@ -67,6 +67,33 @@ async def test_gang_that_was_not_seen_yet_is_read() -> None:
     assert "belongs to Job train" in response["status"]["message"]  # type: ignore[index, call-overload]
 
 
+async def test_queue_is_closed_by_operators_alone() -> None:
+    target: JsonObject = {"apiVersion": QUEUES.api_version, "kind": "Queue", "name": "q", "uid": "u"}
+    new: JsonObject = {"metadata": {"generateName": "q-"}, "action": "CloseQueue", "target": target}
+    operators = {"username": "system:serviceaccount:volcano-system:ops"}
+    async with admission_host(OPTIONS) as host:
+        await host.synced()
+        registration = await registered(host, "/tenants/commands")
+        alice = await host.review("/tenants/commands", "CREATE", new, userInfo=ALICE)
+        ours = await host.review("/tenants/commands", "CREATE", new, userInfo=operators)
+
+    assert "command default/q- must not target queue q: user alice" in alice["status"]["message"]  # type: ignore[index, call-overload]
+    assert ours["allowed"] is True
+    assert (registration["failurePolicy"], registration["name"]) == ("Fail", "tenants.commands.vcray.io")
+
+
+async def test_queue_of_the_namespace_is_read_where_a_job_names_none() -> None:
+    closed: JsonObject = {"metadata": {"name": "q", "annotations": {names.ALLOWED_USERS: "bob"}}, "spec": {}}
+    tied: JsonObject = {"metadata": {"name": "team", "annotations": {names.POD_QUEUE_NAME: "q"}}}
+    new: JsonObject = {"metadata": {"name": "j"}, "spec": {"queue": "default"}}
+    async with admission_host(OPTIONS) as host:
+        await host.client.create(QUEUES, None, closed)
+        await host.client.create(NAMESPACES, None, tied)
+        alice = await host.review("/tenants/jobs", "CREATE", new, userInfo=ALICE, namespace="team")
+
+    assert "queue q does not serve namespace team or user alice" in alice["status"]["message"]  # type: ignore[index, call-overload]
+
+
 async def test_they_are_registered_so_that_an_outage_stops_nobodys_pods() -> None:
     async with admission_host(OPTIONS) as host:
         await host.synced()

@@ -49,6 +49,10 @@ GOOD: dict[str, JsonObject] = {
         }
     },
     "podgroups": {"spec": {"queue": "q", "networkTopology": TOPOLOGY, "subGroupPolicy": [{"name": "s"}]}},
+    "commands": {
+        "action": "AbortJob",
+        "target": {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "u"},
+    },
     "queues": {
         "metadata": {
             "annotations": {names.HIERARCHY: "root/a", names.HIERARCHY_WEIGHTS: "1/2"},

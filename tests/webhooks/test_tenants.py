@@ -8,7 +8,7 @@ from tests.webhooks.seen import Seen, ask, queue
 from vcray.api import names
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.webhooks.base import Request, User
-from vcray.webhooks.tenants import cronjobs, jobs, podgroups, pods
+from vcray.webhooks.tenants import commands, cronjobs, jobs, podgroups, pods
 
 ALICE = User("alice", ("physics", "system:authenticated"))
 RUNNER = User("system:serviceaccount:ci:runner", ("system:serviceaccounts",))
@@ -72,15 +72,23 @@ def pod(
 
 
 def asked(
-    new: JsonObject, user: User, *queues: JsonObject, old: JsonObject | None = None, **rules: object
+    new: JsonObject,
+    user: User,
+    *queues: JsonObject,
+    old: JsonObject | None = None,
+    tied: str = "",
+    **rules: object,
 ) -> Request:
+    """What `user` asks in namespace team, which an annotation may tie to a queue."""
     owned = {
         "g": group(VCJOB),
         "webs": group(REPLICASET),
         "own": group(),
         "bare": group({**REPLICASET, "kind": "Pod", "uid": "pod-1"}),
     }
-    seen = Seen(queues, groups={("team", name): each for name, each in owned.items()})
+    groups = {("team", name): each for name, each in owned.items()}
+    namespaces: dict[str, JsonObject] = {"team": {"metadata": {"annotations": {QUEUE: tied}}}} if tied else {}
+    seen = Seen(queues, namespaces, groups)
     return ask("UPDATE" if old else "CREATE", new, old, seen, user=user, **rules)
 
 
@@ -207,6 +215,102 @@ def test_update_is_judged_by_what_it_changes() -> None:
         asked({**cron, "spec": {**cron["spec"], "suspend": False}}, ALICE, closed, old=cron)
     ).allowed  # type: ignore[dict-item]
     assert pods(asked(pod(queue="q", preemptable="true"), ALICE, closed, old=pod(queue="q"))).allowed
+
+
+# -- queues that a namespace is tied to ------------------------------------------------------------------------------
+
+
+def in_queue(name: str) -> JsonObject:
+    found = job()
+    found["spec"]["queue"] = name  # type: ignore[index, call-overload]
+    return found
+
+
+def nightly(new: JsonObject) -> JsonObject:
+    return {"metadata": {"namespace": "team"}, "spec": {"jobTemplate": {"spec": new["spec"]}}}
+
+
+@pytest.mark.parametrize("name", ["", "default"])
+@pytest.mark.parametrize("lists", [{"namespaces": "other"}, {"users": "bob"}])
+def test_job_is_judged_by_the_queue_where_its_group_will_wait(name: str, lists: dict[str, str]) -> None:
+    new, closed, told = in_queue(name), only(**lists), "queue q does not serve namespace team or user alice"
+
+    assert jobs(asked(new, ALICE, closed, tied="q")).problem.startswith(told)
+    assert cronjobs(asked(nightly(new), ALICE, closed, tied="q")).problem.startswith(told)
+    assert jobs(asked(new, ALICE, closed)).allowed, "no annotation: it waits in default"
+    assert jobs(asked(in_queue("mine"), ALICE, closed, tied="q")).allowed, "a queue of its own stays"
+    assert jobs(asked(new, ALICE, only(users="alice"), tied="q")).allowed
+    assert jobs(asked(new, ALICE, closed, old=in_queue("default"), tied="q")).allowed, "not moved"
+
+
+def test_namespace_that_is_tied_is_not_held_against_the_default_queue() -> None:
+    closed = only(namespaces="other")
+    closed["metadata"]["name"] = "default"  # type: ignore[index, call-overload]
+
+    assert not jobs(asked(in_queue("default"), ALICE, closed)).allowed
+    assert jobs(asked(in_queue("default"), ALICE, closed, tied="q")).allowed
+
+
+def test_group_of_a_job_is_judged_where_its_namespace_may_have_brought_it() -> None:
+    new, closed = group(VCJOB, queue="q"), only(namespaces="other")
+
+    assert podgroups(asked(new, CONTROLLER, closed, tied="q")).problem.startswith("queue q does not serve")
+    assert podgroups(asked(new, CONTROLLER, closed, tied="r")).allowed, "the Job itself named it"
+    assert podgroups(asked(new, CONTROLLER, only(namespaces="team"), tied="q")).allowed
+    assert podgroups(asked(new, CONTROLLER, only(users="bob"), tied="q")).allowed, (
+        "the Job was held against it"
+    )
+    unnamed = only(namespaces="other")
+    unnamed["metadata"]["name"] = "default"  # type: ignore[index, call-overload]
+    assert podgroups(asked(group(VCJOB, queue=""), CONTROLLER, unnamed, old=group(VCJOB, queue="q"))).allowed
+
+
+# -- commands ---------------------------------------------------------------------------------------------------------
+
+
+def command(
+    kind: str = "Queue", api: str = "scheduling.volcano.sh/v1beta1", action: str = "CloseQueue"
+) -> JsonObject:
+    target: JsonObject = {"apiVersion": api, "kind": kind, "name": "rich", "uid": "u"}
+    return {"metadata": {"generateName": "rich-", "namespace": "team"}, "action": action, "target": target}
+
+
+@pytest.mark.parametrize("action", ["CloseQueue", "OpenQueue", "SyncQueue", ""])
+@pytest.mark.parametrize("user", [ALICE, REPLICASETS, KUBERAY])
+def test_only_operators_command_queues(user: User, action: str) -> None:
+    new = command(action=action)
+    told = (
+        f"command team/rich- must not target queue rich: user {user.name} is no operator of the control plane; "
+        "ask who administers the queue, or be named in --tenant-operators"
+    )
+
+    assert commands(asked(new, user)).problem == told
+    assert commands(asked(new, user, old=command("Job", "batch.volcano.sh/v1alpha1"))).problem == told, (
+        "turned"
+    )
+    assert commands(asked(new, user, operators=(user.name,))).allowed
+
+
+@pytest.mark.parametrize("user", [MASTER, CONTROLLER])
+def test_masters_and_the_control_plane_command_queues(user: User) -> None:
+    assert commands(asked(command(), user)).allowed
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        command("Job", "batch.volcano.sh/v1alpha1", "AbortJob"),
+        command("Queue", "example.com/v1"),
+        {"metadata": {"namespace": "team"}, "action": "CloseQueue"},
+    ],
+    ids=["job", "queue of somebody else", "no target"],
+)
+def test_other_commands_are_free(new: JsonObject) -> None:
+    assert commands(asked(new, ALICE)).allowed
+
+
+def test_command_from_before_may_be_updated() -> None:
+    assert commands(asked(command(action="OpenQueue"), ALICE, old=command(action="OpenQueue"))).allowed
 
 
 # -- gangs ------------------------------------------------------------------------------------------------------------

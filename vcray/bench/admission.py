@@ -206,5 +206,6 @@ def _spec(plural: str, tasks: int) -> JsonObject:
         },
         "jobflows": {"flows": [{"name": f"f{index}"} for index in range(10)]},
         "pods": pod,
+        "commands": {},
     }
     return specs[plural]

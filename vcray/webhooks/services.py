@@ -11,7 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from vcray.api.resources import CRONJOBS, HYPERNODES, JOBFLOWS, JOBS, PODGROUPS, PODS, QUEUES, Resource
+from vcray.api.resources import (
+    COMMANDS,
+    CRONJOBS,
+    HYPERNODES,
+    JOBFLOWS,
+    JOBS,
+    PODGROUPS,
+    PODS,
+    QUEUES,
+    Resource,
+)
 from vcray.webhooks import cronjobs, hypernodes, jobflows, jobs, podgroups, pods, queues, tenants
 from vcray.webhooks.base import Answer, Request, Rules
 
@@ -129,6 +139,7 @@ TENANT_SERVICES: Final[tuple[Service, ...]] = (
     _of_tenants(JOBS, _WRITTEN, tenants.jobs),
     _of_tenants(CRONJOBS, _WRITTEN, tenants.cronjobs),
     _of_tenants(PODGROUPS, _WRITTEN, tenants.podgroups),
+    _of_tenants(COMMANDS, _WRITTEN, tenants.commands),
     replace(_of_tenants(PODS, _WRITTEN, tenants.pods), must_answer=False, only=_MARKED),
 )
 """Ours, beside Volcano's: served when tenants are kept apart."""

@@ -4,7 +4,7 @@ Ours, not Volcano's, and off unless it is turned on (docs/tenants.md). A namespa
 what crosses it is the queue, and within it the objects of controllers. So there are three rules:
 
 1. A queue may say whom it serves, by annotations on the Queue, else on the nearest queue above. Who asks is known by the
-   namespace, by the user and groups of the request, and by the ServiceAccounts of the pods.
+   namespace, by the user and groups of the request, and by the ServiceAccounts of the pods. Operators alone open and close it.
 2. A PodGroup with an owner takes in pods of the same owner only, put there by somebody whose word on owners counts.
 3. Pods of a vcjob and PodGroups with an owner carry marks, queue and priority as their controller wrote them.
 
@@ -20,6 +20,7 @@ from typing import Final
 from vcray.api import names
 from vcray.api.jsonview import dig, dig_object, dig_objects, dig_str, dig_strings
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.resources import QUEUES
 from vcray.webhooks.base import Answer, Request, annotations_of, name_of
 from vcray.webhooks.queue_access import accounts_of, queue_problem
 
@@ -35,18 +36,21 @@ KUBERNETES: Final = (
 MARKS: Final = ("volcano.sh/", "scheduling.volcano.sh/", names.GROUP_NAME)
 """Beginnings of the annotations and labels that scheduling goes by."""
 _JOBS: Final = f"{names.BATCH_GROUP}/"
+_QUEUES: Final = f"{QUEUES.group}/"
 
 
 def jobs(request: Request) -> Answer:
-    """On CREATE, and on UPDATE of the queue: it serves whoever asks. A Job that our CronJob controller makes was judged with its
-    CronJob."""
-    queue = dig_str(request.new, "spec", "queue")
-    if _is_master(request) or (bool(request.old) and queue == dig_str(request.old, "spec", "queue")):
+    """On CREATE, and on UPDATE of the queue: the one in which its PodGroup will wait serves whoever asks. A Job that our CronJob
+    controller makes was judged with its CronJob."""
+    queue, before = (
+        dig_str(each, "spec", "queue") or names.DEFAULT_QUEUE for each in (request.new, request.old)
+    )
+    if _is_master(request) or (bool(request.old) and queue == before):
         return Answer()
     if is_operator(request) and _is_owned(request.new, _JOBS, "CronJob"):
         return Answer()
     templates = (dig_object(task, "template") for task in dig_objects(request.new, "spec", "tasks"))
-    return Answer(_queue(request, queue, templates))
+    return Answer(_queue(request, _landing(request, queue), templates))
 
 
 def cronjobs(request: Request) -> Answer:
@@ -55,11 +59,12 @@ def cronjobs(request: Request) -> Answer:
     if _is_master(request) or before == after:
         return Answer()
     templates = (dig_object(task, "template") for task in dig_objects(after, "tasks"))
-    return Answer(_queue(request, dig_str(after, "queue"), templates))
+    return Answer(_queue(request, _landing(request, dig_str(after, "queue")), templates))
 
 
 def podgroups(request: Request) -> Answer:
-    """On CREATE and UPDATE: no forged owner, no change of what a controller owns, and a queue that serves whoever asks."""
+    """On CREATE and UPDATE: no forged owner, no change of what a controller owns, and a queue that serves whoever asks. A Job's PodGroup was judged with
+    its Job, unless it may be the namespace that brought it into its queue."""
     if _is_master(request):
         return Answer()
     new, old = request.new, request.old
@@ -72,9 +77,24 @@ def podgroups(request: Request) -> Answer:
     queue = dig_str(new, "spec", "queue")
     if queue == dig_str(old, "spec", "queue"):
         return Answer()
-    if is_operator(request) and _is_owned(new, _JOBS, "Job"):
+    made_by_us = is_operator(request) and _is_owned(new, _JOBS, "Job")
+    if made_by_us and (not queue or queue != _tied(request)):
         return Answer()
     return Answer(_queue(request, queue, (), for_pods=is_operator(request) and bool(_owners(new))))
+
+
+def commands(request: Request) -> Answer:
+    """On CREATE, and on UPDATE of the target: only operators ask something of a queue. The controller obeys a Command wherever it
+    stands, so a namespace is no border here; it takes in changed ones when it starts anew (api-controllers.md 4.2)."""
+    target = dig_object(request.new, "target")
+    if _is_master(request) or is_operator(request) or target == dig_object(request.old, "target"):
+        return Answer()
+    if dig_str(target, "kind") != QUEUES.kind or not dig_str(target, "apiVersion").startswith(_QUEUES):
+        return Answer()
+    return Answer(
+        f"command {request.namespace}/{_called(request)} must not target queue {dig_str(target, 'name')}: user {request.user.name or '-'} "
+        "is no operator of the control plane; ask who administers the queue, or be named in --tenant-operators"
+    )
 
 
 def pods(request: Request) -> Answer:
@@ -141,6 +161,16 @@ def is_believed(request: Request) -> bool:
 
 def _is_master(request: Request) -> bool:
     return MASTERS in request.user.groups
+
+
+def _tied(request: Request) -> str:
+    """The queue that an annotation ties the namespace to; empty without one."""
+    return annotations_of(request.look.namespace(request.namespace) or {}).get(names.POD_QUEUE_NAME, "")
+
+
+def _landing(request: Request, queue: str) -> str:
+    """The queue of the PodGroup that a Job of this queue is given, once `/podgroups/mutate` has seen it."""
+    return _tied(request) or queue if queue in ("", names.DEFAULT_QUEUE) else queue
 
 
 def _queue(request: Request, queue: str, pods: Iterable[JsonObject], for_pods: bool = False) -> str:
