@@ -14,7 +14,7 @@ from tests.webhooks.verdicts import POD, ROWS, Row, job, obj, pod, queue, task
 from vcray.api import names
 from vcray.api.batch import JobSpec, TaskSpec
 from vcray.api.meta import JsonObject, JsonValue
-from vcray.api.resources import JOBS, NAMESPACES, PODGROUPS, PODS, QUEUES, Resource
+from vcray.api.resources import COMMANDS, JOBS, NAMESPACES, PODGROUPS, PODS, QUEUES, Resource
 from vcray.cluster.admission.policygate import PolicyGate
 from vcray.cluster.objects.review import User
 from vcray.cluster.objects.store import Store
@@ -194,3 +194,34 @@ def test_owners_and_marks_are_the_controllers(
 
     assert bool(said) == bool(told)
     assert told in said
+
+
+def command(kind: str, api: str, action: str = "CloseQueue") -> JsonObject:
+    target: JsonObject = {"apiVersion": api, "kind": kind, "name": "gpu", "uid": "u"}
+    return {"metadata": {"name": "c"}, "action": action, "target": target}
+
+
+TO_QUEUE = command("Queue", "scheduling.volcano.sh/v1beta1")
+TO_JOB = command("Job", "batch.volcano.sh/v1alpha1", "AbortJob")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "user", "allowed"),
+    [
+        (None, TO_QUEUE, ALICE, False),
+        (None, TO_JOB, ALICE, True),
+        (None, {"metadata": {"name": "c"}, "action": "CloseQueue"}, ALICE, True),
+        (None, command("Queue", "example.com/v1"), ALICE, True),
+        (TO_JOB, TO_QUEUE, ALICE, False),
+        (None, TO_QUEUE, User("root", "", ("system:masters",)), True),
+        (None, TO_QUEUE, User("system:serviceaccount:volcano-system:ops", "", ()), True),
+        (None, TO_QUEUE, User("system:serviceaccount:kube-system:ops", "", ("system:authenticated",)), False),
+    ],
+)  # fmt: skip
+def test_only_operators_command_queues(
+    old: JsonObject | None, new: JsonObject, user: User, allowed: bool
+) -> None:
+    said = written(store_with("tenants"), COMMANDS, old, new, user)
+
+    assert ("must not target a Queue" in said) != allowed
+    assert bool(said) != allowed
