@@ -77,7 +77,7 @@ async def test_queue_is_closed_by_operators_alone() -> None:
         alice = await host.review("/tenants/commands", "CREATE", new, userInfo=ALICE)
         ours = await host.review("/tenants/commands", "CREATE", new, userInfo=operators)
 
-    assert "command default/q- must not target queue q: user alice" in alice["status"]["message"]  # type: ignore[index, call-overload]
+    assert "command default/q- must not target queue q: user alice" in str(alice["status"]["message"])  # type: ignore[index, call-overload]
     assert ours["allowed"] is True
     assert (registration["failurePolicy"], registration["name"]) == ("Fail", "tenants.commands.vcray.io")
 
@@ -91,7 +91,7 @@ async def test_queue_of_the_namespace_is_read_where_a_job_names_none() -> None:
         await host.client.create(NAMESPACES, None, tied)
         alice = await host.review("/tenants/jobs", "CREATE", new, userInfo=ALICE, namespace="team")
 
-    assert "queue q does not serve namespace team or user alice" in alice["status"]["message"]  # type: ignore[index, call-overload]
+    assert "queue q does not serve namespace team or user alice" in str(alice["status"]["message"])  # type: ignore[index, call-overload]
 
 
 async def test_they_are_registered_so_that_an_outage_stops_nobodys_pods() -> None:

@@ -18,9 +18,19 @@ KUBERAY = User("system:serviceaccount:kuberay:operator")
 MASTER = User("admin", ("system:masters",))
 
 GROUP, QUEUE = names.GROUP_NAME, names.POD_QUEUE_NAME
-VCJOB = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "train", "uid": "job-1"}
-CRONJOB = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "CronJob", "name": "nightly", "uid": "cron-1"}
-REPLICASET = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs-1"}
+VCJOB: JsonObject = {
+    "apiVersion": "batch.volcano.sh/v1alpha1",
+    "kind": "Job",
+    "name": "train",
+    "uid": "job-1",
+}
+CRONJOB: JsonObject = {
+    "apiVersion": "batch.volcano.sh/v1alpha1",
+    "kind": "CronJob",
+    "name": "nightly",
+    "uid": "cron-1",
+}
+REPLICASET: JsonObject = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs-1"}
 
 
 def only(**lists: str) -> JsonObject:
