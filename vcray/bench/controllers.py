@@ -266,7 +266,7 @@ def _server() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="vcray-bench-") as folder:
         file, log = Path(folder) / "kubeconfig", Path(folder) / "log"
         flags = ["--cluster-only", "--no-default-scheduler", "--nodes", "0", "--port", "0"]
-        flags += ["--name", Path(folder).name, "--kubeconfig-out", str(file)]
+        flags += ["--name", f"bench-{secrets.token_hex(4)}", "--kubeconfig-out", str(file)]
         with _process(["up", *flags], log) as child:
             _await_file(file, child, log)
             yield file
