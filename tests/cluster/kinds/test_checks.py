@@ -2,7 +2,7 @@
 
 import pytest
 
-from vcray.api.resources import CONFIGMAPS, DEPLOYMENTS, KUBERNETES_JOBS, PODS
+from vcray.api.resources import CONFIGMAPS, DEPLOYMENTS, KUBERNETES_JOBS, PODS, STATEFULSETS
 from vcray.cluster.kinds.checks.kinds import validate_changed, validate_new
 from vcray.cluster.kinds.checks.workloads import schedule_fault
 
@@ -28,6 +28,26 @@ def test_a_selector_must_match_its_template():
 
     assert validate_new(DEPLOYMENTS, {"spec": spec}) == [
         'spec.template.metadata.labels: Invalid value: {"a":"c"}: `selector` does not match template `labels`'
+    ]
+
+
+@pytest.mark.parametrize("listed", ["containers", "initContainers"])
+def test_claim_templates_of_a_stateful_set_are_volumes_of_its_pods(listed):
+    mounts = [{"name": name, "mountPath": f"/{name}"} for name in ("claimed", "own", "neither")]
+    pod = {**POD, "containers": [{"name": "a", "image": "i"}], "volumes": [{"name": "own", "emptyDir": {}}]}
+    spec = {
+        "podManagementPolicy": "Parallel",
+        "updateStrategy": {"type": "OnDelete"},
+        "selector": {"matchLabels": {"a": "b"}},
+        "volumeClaimTemplates": [{"metadata": {"name": "claimed"}}],
+        "template": {
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {**pod, listed: [{"name": "m", "image": "i", "volumeMounts": mounts}]},
+        },
+    }
+
+    assert validate_new(STATEFULSETS, {"spec": spec}) == [
+        f'spec.template.spec.{listed}[0].volumeMounts[2].name: Not found: "neither"'
     ]
 
 

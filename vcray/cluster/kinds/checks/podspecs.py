@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from vcray.api.formats import (
     dns_label,
@@ -38,20 +38,22 @@ def pod_faults(pod: JsonObject) -> Iterator[str]:
         yield forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared")
 
 
-def template_faults(template: JsonObject, path: str) -> Iterator[str]:
-    """A pod template: the labels and annotations of its pods, and their spec."""
+def template_faults(template: JsonObject, path: str, claims: Iterable[str] = ()) -> Iterator[str]:
+    """A pod template: the labels and annotations of its pods, and their spec.
+
+    `claims` names volumes that its pods are given besides those of the template."""
     metadata = dig_object(template, "metadata")
     yield from label_faults(metadata.get("labels"), f"{path}.labels")
     yield from annotation_faults(metadata.get("annotations"), f"{path}.annotations")
-    yield from pod_spec_faults(dig_object(template, "spec"), f"{path}.spec")
+    yield from pod_spec_faults(dig_object(template, "spec"), f"{path}.spec", claims)
 
 
-def pod_spec_faults(spec: JsonObject, path: str) -> Iterator[str]:
-    """Everything in a pod's spec, in the server's order."""
+def pod_spec_faults(spec: JsonObject, path: str, claims: Iterable[str] = ()) -> Iterator[str]:
+    """Everything in a pod's spec, in the server's order; containers may mount `claims` besides its volumes."""
     volumes = dig_objects(spec, "volumes")
     if volumes:
         yield from volume_faults(volumes, f"{path}.volumes")
-    yield from _containers_faults(spec, path, {dig_str(volume, "name") for volume in volumes})
+    yield from _containers_faults(spec, path, {*claims, *(dig_str(volume, "name") for volume in volumes)})
     yield from _policy_faults(spec, path)
     if spec.get("securityContext") or spec.get("hostUsers") is False:
         yield from _host_faults(spec, path)

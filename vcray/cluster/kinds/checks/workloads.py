@@ -141,7 +141,8 @@ def stateful_set_faults(obj: JsonObject) -> Iterator[str]:
     if dig_str(spec, "serviceName"):
         yield from named(dig_str(spec, "serviceName"), "spec.serviceName", dns_label)
     yield from _selector_faults(spec, "statefulset")
-    yield from template_faults(dig_object(spec, "template"), "spec.template")
+    claims = [dig_str(claim, "metadata", "name") for claim in dig_objects(spec, "volumeClaimTemplates")]
+    yield from template_faults(dig_object(spec, "template"), "spec.template", claims)
     yield from _always_faults(spec, "StatefulSet")
 
 
