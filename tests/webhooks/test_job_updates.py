@@ -110,5 +110,24 @@ def test_first_task_that_is_wrong_is_told_before_the_job() -> None:
     assert update_problem(OLD, new) == "'replicas' must be >= 0 in task: t"
 
 
+def test_a_job_may_not_be_raised_beyond_what_a_cluster_holds() -> None:
+    most, more = changed(((*TASK, "replicas"), 150_000)), changed(((*TASK, "replicas"), 2**31 - 1))
+
+    assert update_problem(OLD, most) == ""
+    assert update_problem(OLD, more) == (
+        "'replicas' of all tasks add up to 2147483647, more than the 150000 pods that a job may have, in job: j; "
+        "lower them or divide the job"
+    )
+
+
+def test_a_job_that_came_in_with_too_many_pods_can_be_let_go() -> None:
+    huge = changed(((*TASK, "replicas"), 2**31 - 1), (("metadata", "finalizers"), ["foregroundDeletion"]))
+    freed = changed(((*TASK, "replicas"), 2**31 - 1))
+
+    assert update_problem(huge, freed) == ""
+    assert update_problem(huge, OLD) == ""
+    assert "add up to 150001" in update_problem(huge, changed(((*TASK, "replicas"), 150_001)))
+
+
 def test_no_queue_is_asked_for_on_update() -> None:
     assert validate(ask("UPDATE", OLD, OLD)).allowed

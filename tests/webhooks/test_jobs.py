@@ -264,3 +264,25 @@ def test_diamond_of_dependencies_is_a_dag() -> None:
 
 def test_validate_answers_no_deletion() -> None:
     assert validate(ask("DELETE", job())).problem == "expect operation to be 'CREATE' or 'UPDATE'"
+
+
+# -- size ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tasks", "asked"),
+    [
+        ([task("a", 2**31 - 1)], 2**31 - 1),
+        ([task("a", 150_000), task("b", 1)], 150_001),
+        ([task("a", 400_000, partitionPolicy={"totalPartitions": 4, "partitionSize": 100_000})], 400_000),
+    ],
+)
+def test_a_job_of_more_pods_than_a_cluster_holds_is_refused(tasks: list[JsonValue], asked: int) -> None:
+    assert problem_of(job(*tasks)) == (
+        f"'replicas' of all tasks add up to {asked}, more than the 150000 pods that a job may have, in job: j; "
+        "lower them or divide the job;"
+    )
+
+
+def test_a_job_of_as_many_pods_as_a_cluster_holds_passes() -> None:
+    assert problem_of(job(task("a", 149_999), task("b", 1))) == ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Final
 
+from vcray.api.jobsize import asked_pods, too_many_pods
 from vcray.api.jsonview import dig, dig_int, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.quantity import QuantityError, parse_quantity
@@ -52,12 +53,17 @@ _OPTIONAL: Final = frozenset(
 
 
 def update_problem(old: JsonObject, new: JsonObject) -> str:
-    """The first rule that a change of a job breaks; empty when it is allowed."""
+    """The first rule that a change of a job breaks; empty when it is allowed.
+
+    A job that came in with too many pods may change where their number stays: finalizers have to come off it."""
     tasks = dig_objects(new, "spec", "tasks")
     for task in tasks:
         problem = _task_problem(task, name_of(new))
         if problem:
             return problem
+    too_many = too_many_pods(new)
+    if too_many and asked_pods(new) != asked_pods(old):
+        return too_many
     minimum = dig_int(new, "spec", "minAvailable")
     if minimum > total_replicas(tasks):
         return "job 'minAvailable' must not be greater than total replicas"

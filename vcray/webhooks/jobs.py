@@ -11,6 +11,7 @@ from typing import Final
 
 from vcray.api import names
 from vcray.api.formats import dns_subdomain, qualified_name
+from vcray.api.jobsize import too_many_pods
 from vcray.api.jsonview import dig, dig_int, dig_object, dig_objects, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.scheduling import QueueState
@@ -77,6 +78,9 @@ def _problems(job: JsonObject, look: Look) -> Iterator[str]:
         yield f"create job with name {name} validate failed [{' '.join(wrong)}]"
     if total_replicas(examined_tasks(job)) < dig_int(job, "spec", "minAvailable"):
         yield " job 'minAvailable' should not be greater than total replicas in tasks;"
+    too_many = too_many_pods(job)
+    if too_many:
+        yield f" {too_many};"
     yield policies_problem(dig_objects(job, "spec", "policies"), "spec.policies")
     for plugin in dig_object(job, "spec", "plugins"):
         if plugin not in PLUGINS:

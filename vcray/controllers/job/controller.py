@@ -12,6 +12,7 @@ from typing import ClassVar, Final
 
 from vcray.api.batch import JobAction, JobEvent, JobPhase
 from vcray.api.duration import SECOND, format_duration
+from vcray.api.jobsize import too_many_pods
 from vcray.api.resources import COMMANDS, JOBS, PODGROUPS, PODS, PRIORITYCLASSES, QUEUES, Resource
 from vcray.controllers import raw
 from vcray.controllers.base import (
@@ -51,6 +52,7 @@ class JobController:
         self.max_requeue = max_requeue
         self.timers = Timers()
         self.evictions = Evictions()
+        self._told: set[str] = set()
         self._views: dict[str, tuple[str, JobView | None]] = {}
 
     def requests(self, change: Change, seen: Seen) -> Iterable[Request]:
@@ -72,15 +74,17 @@ class JobController:
         return events.command_request(change) if change.resource == COMMANDS else None
 
     def reconcile(self, request: Request, seen: Seen, now: float) -> Effects:
-        """Carry out a request; one for a job that is gone, or that cannot be read, is dropped."""
+        """Carry out a request; one for a job that is gone, that cannot be read or asks for too many pods, is dropped."""
         if isinstance(request, CommandRequest):
             yield from self._take_command(request, seen)
         elif isinstance(request, JobRequest):
             job = self._view(request.namespace, request.job, seen)
             if job is not None and job.phase in TABLE:
+                self._told.discard(job.uid)
                 yield from self._handle(request, Turn(job, seen, now))
             else:
                 self.evictions.answered(request)
+                yield from self._tell_too_many(request, seen)
 
     def gave_up(self, request: Request, seen: Seen, now: float) -> Effects:
         """A request that failed too often ends its job."""
@@ -216,6 +220,16 @@ class JobController:
             0, JobRequest(namespace=request.namespace, job=request.job, event=event, action=request.action)
         )
 
+    def _tell_too_many(self, request: JobRequest, seen: Seen) -> Effects:
+        """Say once of a job that no webhook refused that it asks for more pods than it may have."""
+        stored = seen.get(JOBS, request.namespace, request.job)
+        if stored is None or raw.uid(stored) in self._told:
+            return
+        message = too_many_pods(stored)
+        if message:
+            self._told.add(raw.uid(stored))
+            yield Emit(JOBS, stored, "Warning", "TooManyPods", message)
+
     def _view(self, namespace: str, name: str, seen: Seen) -> JobView | None:
         stored = seen.get(JOBS, namespace, name)
         if stored is None:
@@ -235,3 +249,4 @@ class JobController:
         self.timers.drop(key, [item for item in waiting.values() if item.request.uid in ("", raw.uid(gone))])
         self.evictions.forget(key, raw.uid(gone))
         self._views.pop(raw.uid(gone), None)
+        self._told.discard(raw.uid(gone))

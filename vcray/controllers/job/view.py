@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from vcray.api import names
 from vcray.api.batch import Job, JobSpec, JobStatus, LifecyclePolicy, TaskSpec
+from vcray.api.jobsize import too_many_pods
 from vcray.api.meta import JsonObject
 from vcray.api.resources import PODS
 from vcray.api.times import seconds_of
@@ -127,12 +128,15 @@ class JobView:
 
 
 def view_job(job: JsonObject) -> JobView | None:
-    """Read a stored job; None when it does not fit the schema (then no controller can act on it).
+    """Read a stored job; None when it does not fit the schema or asks for more pods than a job may have (then no
+    controller can act on it).
 
     Of tasks with one name, which admission refuses, the first counts: two would take each other's pods for their own."""
     try:
         model = Job.model_validate(job)
     except ValidationError:
+        return None
+    if too_many_pods(job):
         return None
     named: dict[str, TaskView] = {}
     for index, spec in enumerate(model.spec.tasks):
