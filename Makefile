@@ -28,7 +28,7 @@ kubernetes: install ## build the Kubernetes programs for the tests (needs Go; wi
 
 SLOW := oracle properties scenarios
 PLAIN := -n 2 --dist loadgroup -q -m "not bench and not apiserver and not embedded and not ray"
-SERVERS := -n 2 --dist loadgroup -q -m "(apiserver or embedded) and not suite and not ray"
+SERVERS := -n 2 --dist loadfile -q -m "(apiserver or embedded) and not suite and not ray"
 
 test: install kubernetes test-unit ## all tests; those of a real kube-apiserver skip aloud without Go
 	@$(BIN)/python -m pytest $(PLAIN) $(SLOW:%=tests/%)

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.conformance.harness.base import Server
 from tests.conformance.harness.definitions import install
@@ -25,8 +26,8 @@ from vcray.memory import collect_rarely
 REQUIRE_VARIABLE = "VCRAY_REQUIRE_APISERVER"
 PROGRAM_FIXTURES = {"kubernetes_programs", "kubernetes_suite", "real_apiserver", "real_cluster"}
 EMBEDDED_FIXTURES = {"embedded_apiserver", "embedded_cluster"}
-TOGETHER = {"release"}
-"""Folders whose tests share one cluster."""
+END_TO_END = "tests/e2e/"
+"""Tests that have clusters of their own; these are started by one worker alone."""
 EMBEDDED, REAL = "embedded", "real"
 BOTH = [
     pytest.param(EMBEDDED, marks=pytest.mark.embedded),
@@ -47,18 +48,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test that uses the Kubernetes programs or the embedded server; begin the long ones first, so that no
-    worker is left alone with one. Tests of servers stay together, so that few servers are started: those of a file, or of
-    a folder whose tests share a cluster of their own."""
+    worker is left alone with one."""
     for item in items:
         names = set(getattr(item, "fixturenames", ()))
         if PROGRAM_FIXTURES & names:
             item.add_marker(pytest.mark.apiserver)
         if EMBEDDED_FIXTURES & names:
             item.add_marker(pytest.mark.embedded)
-        if {"apiserver", "embedded"} & {mark.name for mark in item.iter_markers()}:
-            together = item.path.parent if item.path.parent.name in TOGETHER else item.path
-            item.add_marker(pytest.mark.xdist_group(str(together)))
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+class ByFile(LoadScopeScheduling):
+    """Tests of a file stay with one worker, and so do all end-to-end tests: few servers are started."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return END_TO_END if nodeid.startswith(END_TO_END) else nodeid.partition("::")[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling | None:
+    """The scheduler of `--dist loadfile`."""
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_finish() -> None:

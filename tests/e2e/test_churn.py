@@ -27,6 +27,8 @@ Object = dict[str, Any]
 
 JOBS, RESTARTS = (int(each) for each in os.environ.get("VCRAY_CHURN", "40,3").split(","))
 PATIENCE_S = 60.0 + JOBS
+COLLECTED_S = 90.0
+"""kube-controller-manager's collector takes up to half a minute to hear of new kinds of owners."""
 DELETED_AFTER = 6
 """So many jobs later a job that is to be deleted goes."""
 
@@ -54,6 +56,25 @@ def job(arena: Arena, kind: str, name: str) -> Object:
     script = "sleep infinity" if kind == "deleted" else "sleep 1"
     extra = {"ttlSecondsAfterFinished": 1} if kind == "collected" else {}
     return arena.job(name, shell(arena.task(replicas=2, cpu="10m"), script), **extra)
+
+
+class Killable:
+    """One component of the control plane as a process; `kill -9` is its end."""
+
+    def __init__(self, server: ControlPlane, component: str, log: Path) -> None:
+        self._start = lambda: Program(server.kubeconfig, log, "--only", component).ready()
+
+    def __enter__(self) -> Killable:
+        self._program = self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._program.kill()
+
+    def restart(self) -> None:
+        """Kill it and start it again."""
+        self._program.kill()
+        self._program = self._start()
 
 
 @contextmanager
@@ -132,22 +153,19 @@ def test_controllers_that_crash_in_a_churn_leave_no_orphan_no_duplicate_and_no_s
     watching = Watching(server.client, f"{arena.core}/pods", heard)
     logs = {name: tmp_path / f"{name}.log" for name in ("scheduler", "controllers")}
 
-    def start(component: str) -> Program:
-        return Program(server.kubeconfig, logs[component], "--only", component)
-
-    scheduler, controllers = start("scheduler"), start("controllers").ready()
-    with simulated_nodes(server, arena, tmp_path / "nodes.log"):
+    with (
+        simulated_nodes(server, arena, tmp_path / "nodes.log"),
+        Killable(server, "scheduler", logs["scheduler"]),
+        Killable(server, "controllers", logs["controllers"]) as controllers,
+    ):
         submitting = threading.Thread(target=submit, args=(arena, kind_of))
         submitting.start()
         for crash in range(RESTARTS):
             time.sleep(0.5 + 0.3 * (crash % 4))
-            controllers.kill()
-            controllers = start("controllers").ready()
+            controllers.restart()
         submitting.join()
         arena.wait(lambda: settled(arena, kind_of), "all jobs to end", PATIENCE_S)
-        arena.wait(lambda: not left_behind(arena), "all that belonged to them to go", 30.0)
-        controllers.kill()
-        scheduler.kill()
+        arena.wait(lambda: not left_behind(arena), "all that belonged to them to go", COLLECTED_S)
     watching.close()
 
     for log in logs.values():

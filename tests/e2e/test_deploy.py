@@ -70,6 +70,8 @@ def applied(server: ControlPlane) -> Iterator[str]:
     for part in (*COMPONENTS, "users", "namespace.yaml"):
         flag = "-f" if part.endswith(".yaml") else "-k"
         server.kubectl("delete", "--ignore-not-found", "--wait=false", flag, DEPLOY / part)
+    for kind in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
+        server.kubectl("delete", kind, "--selector", "app.kubernetes.io/managed-by=vcray")
 
 
 @pytest.fixture
