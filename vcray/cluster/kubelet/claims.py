@@ -8,11 +8,10 @@ from contextlib import aclosing
 import msgspec
 from msgspec import Struct
 
-from vcray.api import wire
 from vcray.api.resources import PERSISTENTVOLUMECLAIMS
+from vcray.cluster.kubelet.following import changes
 from vcray.cluster.kubelet.sightings import SeenPod
 from vcray.kube.client import KubeClient
-from vcray.kube.watch import EventType, Watch
 
 
 class _Spec(Struct, frozen=True, rename="camel", gc=False):
@@ -52,16 +51,12 @@ class ClaimBook:
 
     async def run(self) -> None:
         """Follow the claims until cancelled."""
-        watch = Watch(self._client, PERSISTENTVOLUMECLAIMS, wire.decode_sighting)
-        async with aclosing(watch.events()) as events:
-            async for event in events:
-                if event.object is None:
-                    continue
-                body, event.object.body = event.object.body, None
-                if event.type is EventType.DELETED:
-                    self._volumes.pop(event.key, None)
-                elif body is not None:
-                    self._see(event.key, body)
+        async with aclosing(changes(self._client, PERSISTENTVOLUMECLAIMS)) as claims:
+            async for key, body in claims:
+                if body is None:
+                    self._volumes.pop(key, None)
+                else:
+                    self._see(key, body)
 
     def volume(self, claim: str) -> str:
         """The volume of a claim (`namespace/name`); empty while it has none."""

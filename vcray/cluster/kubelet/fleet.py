@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import Struct
 
-from vcray.api import wire
 from vcray.api.meta import JsonObject
 from vcray.api.resources import LEASES, NODES
 from vcray.api.wire_meta import Condition
+from vcray.cluster.kubelet.following import changes
 from vcray.cluster.kubelet.keeper import PodKeeper
 from vcray.cluster.kubelet.nodes import (
     FLEET_LABEL,
@@ -38,7 +38,6 @@ from vcray.errors import VcrayError
 from vcray.kube.client import KubeClient, PatchType
 from vcray.kube.errors import AlreadyExists, ApiError, NotFound
 from vcray.kube.transport import Transport
-from vcray.kube.watch import EventType, Watch
 from vcray.kube.workqueue import SystemTime, Time
 from vcray.log import get_logger
 
@@ -190,16 +189,12 @@ class Fleet:
                 await self._client.request("DELETE", resource.path(namespace, slot.name))
 
     async def _follow_nodes(self) -> None:
-        watch = Watch(self._client, NODES, wire.decode_sighting)
-        async with aclosing(watch.events()) as events:
-            async for event in events:
-                if event.object is None:
-                    continue
-                body, event.object.body = event.object.body, None
-                if event.type is EventType.DELETED:
-                    self.slots.pop(event.key, None)
-                elif body is not None:
-                    await self._see_node(event.key, body)
+        async with aclosing(changes(self._client, NODES)) as nodes:
+            async for name, body in nodes:
+                if body is None:
+                    self.slots.pop(name, None)
+                else:
+                    await self._see_node(name, body)
 
     async def _see_node(self, name: str, body: msgspec.Raw) -> None:
         node = _nodes.decode(body)

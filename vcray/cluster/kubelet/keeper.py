@@ -13,10 +13,10 @@ from datetime import datetime
 
 import msgspec
 
-from vcray.api import wire
 from vcray.api.resources import PODS
 from vcray.cluster.kubelet.boxes import End, Stage
 from vcray.cluster.kubelet.claims import ClaimBook, claims_of
+from vcray.cluster.kubelet.following import changes
 from vcray.cluster.kubelet.lifecycle import Life, PodLife
 from vcray.cluster.kubelet.nodes import NodeSlot
 from vcray.cluster.kubelet.plan import plan_pod
@@ -25,7 +25,6 @@ from vcray.cluster.kubelet.status import status_patch
 from vcray.cluster.kubelet.surroundings import Storage
 from vcray.kube.client import KubeClient, PatchType, delete_options
 from vcray.kube.errors import Conflict, Invalid, NotFound
-from vcray.kube.watch import EventType, Watch
 from vcray.kube.workqueue import Time, WorkQueue
 from vcray.log import get_logger
 
@@ -64,17 +63,13 @@ class PodKeeper:
     async def run(self) -> None:
         """Follow the pods until cancelled."""
         self.queue.start()
-        watch = Watch(self._client, PODS, wire.decode_sighting, field_selector="spec.nodeName!=")
         try:
-            async with aclosing(watch.events()) as events:
-                async for event in events:
-                    if event.object is None:
-                        continue
-                    body, event.object.body = event.object.body, None
-                    if event.type is EventType.DELETED:
-                        self._forget(event.key)
-                    elif body is not None:
-                        self._see(event.key, body)
+            async with aclosing(changes(self._client, PODS, "spec.nodeName!=")) as pods:
+                async for key, body in pods:
+                    if body is None:
+                        self._forget(key)
+                    else:
+                        self._see(key, body)
         finally:
             await self.queue.stop()
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import ClassVar, Protocol, TypeVar
 
-from vcray.api.jsonview import dig_object, dig_objects, dig_str
+from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import PODS, Resource
 from vcray.clock import rfc3339
@@ -173,8 +173,3 @@ def set_condition(
         "message": message,
     }
     return [*kept, fresh]
-
-
-def condition_of(obj: JsonObject, kind: str) -> JsonObject | None:
-    """The condition of a kind in an object's status."""
-    return next((each for each in dig_objects(obj, "status", "conditions") if each.get("type") == kind), None)
