@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from vcray.bench.controllers import Sizes, run_controllers
-from vcray.bench.writes import resource_of
 
 PODS = 4
 
@@ -22,19 +21,3 @@ def test_a_job_costs_its_pods_its_group_and_few_statuses() -> None:
     # each pod may be seen to start and to end by itself, besides the phases of the job
     assert result.writes["PUT jobs/status"] <= jobs * (2 * PODS + 4)
     assert result.cpu_ms_per_job > 0
-
-
-@pytest.mark.parametrize(
-    ("path", "resource"),
-    [
-        ("/api/v1/namespaces/ns/pods", "pods"),
-        ("/api/v1/namespaces/ns/pods/p/status", "pods/status"),
-        ("/api/v1/namespaces", "namespaces"),
-        ("/api/v1/namespaces/ns", "namespaces"),
-        ("/api/v1/namespaces/ns/status", "namespaces/status"),
-        ("/apis/scheduling.volcano.sh/v1beta1/queues/q/status?fieldManager=x", "queues/status"),
-        ("/apis/batch.volcano.sh/v1alpha1/namespaces/ns/jobs/j", "jobs"),
-    ],
-)
-def test_resource_of_a_path(path: str, resource: str) -> None:
-    assert resource_of(path) == resource

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from vcray.kube.paths import target_of
 from vcray.kube.transport import JSON, PassingTransport, Query, Response, Transport
 
 READS: Final = frozenset({"GET", "HEAD"})
@@ -54,10 +55,10 @@ class CountingTransport(PassingTransport):
     ) -> Response:
         known = self._highest
         answer = await self._transport.request(method, path, query, body, content_type)
-        name = resource_of(path)
-        if method in READS or name == "leases":
+        target = target_of(path)
+        if method in READS or target is None or target.plural == "leases":
             return answer
-        call = f"{method} {name}"
+        call = f"{method} {target.plural}"
         self.writes[call] += 1
         if not answer.ok:
             self.refused[call] += 1
@@ -67,15 +68,6 @@ class CountingTransport(PassingTransport):
             self.unchanged[call] += 1
         self._highest = max(self._highest, version)
         return answer
-
-
-def resource_of(path: str) -> str:
-    """The resource of an API path with its subresource, if there is one: `jobs`, `jobs/status`, `namespaces`."""
-    parts = path.partition("?")[0].strip("/").split("/")
-    parts = parts[2:] if parts[0] == "api" else parts[3:]
-    if parts[0] == "namespaces" and len(parts) > 2 and parts[2] not in ("status", "finalize"):
-        parts = parts[2:]
-    return f"{parts[0]}/{parts[2]}" if len(parts) > 2 else parts[0]
 
 
 def _version(body: bytes) -> int:

@@ -8,7 +8,6 @@ Rights that are there are used, since a patch is one request and disturbs nobody
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -17,6 +16,7 @@ from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.kube.client import PatchType
 from vcray.kube.errors import Invalid
+from vcray.kube.paths import Target, target_of
 from vcray.kube.transport import JSON, PassingTransport, Query, Response, Transport
 from vcray.log import get_logger
 
@@ -24,39 +24,6 @@ log = get_logger("rights")
 
 ATTEMPTS: Final = 8
 _MISSING: Final = {"GET": b"cannot get resource", "PATCH": b"cannot patch resource"}
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What a path names: one object of a collection, or a subresource of it."""
-
-    collection: str
-    name: str
-    subresource: str
-
-    @property
-    def object_path(self) -> str:
-        """The object itself."""
-        return f"{self.collection}/{self.name}"
-
-    @property
-    def resource(self) -> str:
-        """What a right is about, whatever the namespace and name."""
-        words = self.collection.split("/")
-        head = words[1:3] if words[1] == "api" else words[1:4]
-        return "/".join([*head, words[-1], *([self.subresource] if self.subresource else [])])
-
-
-def target_of(path: str) -> Target | None:
-    """The object that a path names, None where it names none."""
-    words = path.strip("/").split("/")
-    start = {"api": 2, "apis": 3}.get(words[0], len(words))
-    head, rest = words[:start], words[start:]
-    if len(rest) > 2 and rest[0] == "namespaces":
-        head, rest = [*head, *rest[:2]], rest[2:]
-    if len(rest) not in (2, 3):
-        return None
-    return Target("/" + "/".join([*head, rest[0]]), rest[1], rest[2] if len(rest) == 3 else "")
 
 
 class SubstitutingTransport(PassingTransport):
@@ -75,7 +42,7 @@ class SubstitutingTransport(PassingTransport):
         content_type: str = JSON,
     ) -> Response:
         target = target_of(path) if method in _MISSING else None
-        if target is None:
+        if target is None or not target.name:
             return await self._transport.request(method, path, query, body, content_type)
         right = (method, target.resource)
         if right not in self._missing:
