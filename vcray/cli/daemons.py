@@ -86,7 +86,7 @@ def _near(told: str, root: Command) -> str:
 
 
 def _run(program: Program, call: Invocation) -> None:
-    from vcray.cli.run import Connection, serve
+    from vcray.cli.run import serve
     from vcray.config.settings import load
 
     given = program.read(call.given)
@@ -100,8 +100,7 @@ def _run(program: Program, call: Invocation) -> None:
     }
     settings = load({**given.settings, **own}, os.environ, given.origin, program.defaults())
     kubeconfig, context = call.text("kubeconfig"), call.text("context")
-    where = Connection(Path(kubeconfig) if kubeconfig else None, context or None, given.master or None)
-    serve(settings, given, program.flags, where)
+    serve(settings, given, program.flags, Path(kubeconfig) if kubeconfig else None, context or None)
 
 
 def _main(name: str) -> None:

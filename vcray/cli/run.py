@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar, get_args, get_origin
 
@@ -121,20 +120,13 @@ def command(kubeconfig: Path | None, context: str | None, **flags: object) -> in
         click.get_current_context().invoke(version.command)
         return None
     settings = load({**given.settings, **read_flags(flags)}, os.environ, _spelled(given, flags))
-    serve(settings, given, FLAGS, Connection(kubeconfig, context, given.master or None))
+    serve(settings, given, FLAGS, kubeconfig, context)
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """Which API server: `server` is an address in place of the kubeconfig's."""
-
-    kubeconfig: Path | None = None
-    context: str | None = None
-    server: str | None = None
-
-
-def serve(settings: Settings, given: Given, flags: Sequence[Flag], where: Connection) -> None:
+def serve(
+    settings: Settings, given: Given, flags: Sequence[Flag], kubeconfig: Path | None, context: str | None
+) -> None:
     """Run the control plane until a signal; first the log hears of what was given without effect. Raises VcrayError."""
     import asyncio
 
@@ -149,7 +141,7 @@ def serve(settings: Settings, given: Given, flags: Sequence[Flag], where: Connec
         log.warning("feature gate without effect", gate=gate, why=why)
     from vcray.app import run
 
-    asyncio.run(run(settings, where.kubeconfig, where.context, server=where.server))
+    asyncio.run(run(settings, kubeconfig, context, server=given.master or None))
 
 
 def read_flags(flags: Mapping[str, object]) -> dict[str, object]:
