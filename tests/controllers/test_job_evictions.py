@@ -202,7 +202,8 @@ def test_eviction_that_nobody_asks_for_is_answered_though_another_event_goes_fir
     assert unanswered(w) == []
 
 
-def test_eviction_that_a_sync_took_up_in_vain_is_answered_when_the_job_is_given_up() -> None:
+def lost_a_pod_that_cannot_be_made_again() -> World:
+    """A job whose pod was evicted just after a sync was asked for; no write of a pod succeeds from now on."""
     w = world()
     w.running(tasks=[a_task(replicas=2)], policies=[policy("RestartJob", "PodEvicted")])
     w.fail = lambda effect: (
@@ -213,6 +214,12 @@ def test_eviction_that_a_sync_took_up_in_vain_is_answered_when_the_job_is_given_
 
     w.replay(JOBS)
     w.remove(PODS, "ns", "j-t-0")
+    return w
+
+
+def test_eviction_that_a_sync_took_up_in_vain_is_answered_when_the_job_is_given_up() -> None:
+    w = lost_a_pod_that_cannot_be_made_again()
+
     while not w.gave_up:
         w.take_turn()
 
@@ -220,16 +227,8 @@ def test_eviction_that_a_sync_took_up_in_vain_is_answered_when_the_job_is_given_
 
 
 def test_retry_limit_names_the_action_of_the_event_that_a_sync_took_up() -> None:
-    w = world()
-    w.running(tasks=[a_task(replicas=2)], policies=[policy("RestartJob", "PodEvicted")])
-    w.fail = lambda effect: (
-        Outcome(ok=False, status=500, message="boom")
-        if not isinstance(effect, Read) and getattr(effect, "resource", None) == PODS
-        else None
-    )
+    w = lost_a_pod_that_cannot_be_made_again()
 
-    w.replay(JOBS)
-    w.remove(PODS, "ns", "j-t-0")
     w.settle()
 
     assert ("ExecuteAction", "Job failed on action RestartJob for retry limit reached") in w.events

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from tests.cluster.workloads.playing import play
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.meta import JsonObject
@@ -52,6 +53,11 @@ class SetsWorld:
         await self.workloads.start()
         await settle()
 
+    async def stop(self) -> None:
+        """Controllers first, then nodes."""
+        await self.workloads.stop()
+        await self.fleet.stop()
+
     async def pass_time(self, seconds: float) -> None:
         await settle()
         await self.time.advance(seconds, settle)
@@ -95,18 +101,4 @@ class SetsWorld:
 
 def played(test: Callable[[SetsWorld], Awaitable[None]], nodes: int = 1) -> Callable[[], None]:
     """Run a test in a world of its own."""
-
-    async def whole() -> None:
-        world = SetsWorld(nodes)
-        await world.start()
-        try:
-            await test(world)
-        finally:
-            await world.workloads.stop()
-            await world.fleet.stop()
-
-    def wrapped() -> None:
-        asyncio.run(whole())
-
-    wrapped.__name__ = test.__name__
-    return wrapped
+    return play(test, lambda: SetsWorld(nodes))

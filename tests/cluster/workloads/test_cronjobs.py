@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from tests.cluster.workloads.playing import play
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api.jsonview import dig_objects, dig_str
 from vcray.api.meta import JsonObject
@@ -32,6 +33,14 @@ class World:
         self.fleet = Fleet(InProcessTransport(self.store), 1, options=options, time=self.time)
         self.workloads = Workloads(InProcessTransport(self.store), self.time)
 
+    async def start(self) -> None:
+        await self.fleet.start()
+        await self.workloads.start()
+
+    async def stop(self) -> None:
+        await self.workloads.stop()
+        await self.fleet.stop()
+
     async def minutes(self, count: int) -> None:
         for _ in range(count * 2):
             await settle()
@@ -53,22 +62,7 @@ class World:
 
 def played(test: Callable[[World], Awaitable[None]]) -> Callable[[], None]:
     """Run a test in a world of its own."""
-
-    async def whole() -> None:
-        world = World()
-        await world.fleet.start()
-        await world.workloads.start()
-        try:
-            await test(world)
-        finally:
-            await world.workloads.stop()
-            await world.fleet.stop()
-
-    def wrapped() -> None:
-        asyncio.run(whole())
-
-    wrapped.__name__ = test.__name__
-    return wrapped
+    return play(test, World)
 
 
 @played

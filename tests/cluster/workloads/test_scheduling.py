@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from tests.cluster.workloads.playing import play
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api.jsonview import dig_objects, dig_str
 from vcray.api.meta import JsonObject
@@ -50,6 +51,9 @@ class World:
             await self.client.create(NODES, None, node)
         await self.workloads.start()
 
+    async def stop(self) -> None:
+        await self.workloads.stop()
+
     async def pod(self, name: str, cpu: str = "1", **spec: object) -> None:
         container: JsonObject = {"name": "main", "image": "nginx", "resources": {"requests": {"cpu": cpu}}}
         whole: JsonObject = {"containers": [container], **spec}  # type: ignore[dict-item]
@@ -70,20 +74,7 @@ class World:
 
 def played(test: Callable[[World], Awaitable[None]]) -> Callable[[], None]:
     """Run a test in a world of its own."""
-
-    async def whole() -> None:
-        world = World()
-        await world.start()
-        try:
-            await test(world)
-        finally:
-            await world.workloads.stop()
-
-    def wrapped() -> None:
-        asyncio.run(whole())
-
-    wrapped.__name__ = test.__name__
-    return wrapped
+    return play(test, World)
 
 
 @played

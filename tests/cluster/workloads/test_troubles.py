@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from tests.cluster.workloads.playing import play
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api.jsonview import dig_objects, dig_str
 from vcray.api.meta import JsonObject
@@ -32,6 +33,15 @@ class World:
         options = FleetOptions(lease_period_s=lease_period_s)
         self.fleet = Fleet(InProcessTransport(self.store), 2, options=options, time=self.time)
         self.workloads = Workloads(InProcessTransport(self.store), self.time)
+
+    async def start(self) -> None:
+        await self.fleet.start()
+        await self.workloads.start()
+        await settle()
+
+    async def stop(self) -> None:
+        await self.workloads.stop()
+        await self.fleet.stop()
 
     async def pass_time(self, seconds: float) -> None:
         await settle()
@@ -67,23 +77,7 @@ class World:
 
 def played(test: Callable[[World], Awaitable[None]], lease_period_s: float = 10.0) -> Callable[[], None]:
     """Run a test in a world of its own."""
-
-    async def whole() -> None:
-        world = World(lease_period_s)
-        await world.fleet.start()
-        await world.workloads.start()
-        await settle()
-        try:
-            await test(world)
-        finally:
-            await world.workloads.stop()
-            await world.fleet.stop()
-
-    def wrapped() -> None:
-        asyncio.run(whole())
-
-    wrapped.__name__ = test.__name__
-    return wrapped
+    return play(test, lambda: World(lease_period_s))
 
 
 UNREACHABLE = {"node.kubernetes.io/unreachable:NoExecute", "node.kubernetes.io/unreachable:NoSchedule"}

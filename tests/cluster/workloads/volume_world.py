@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from tests.cluster.workloads.playing import play
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.meta import JsonObject
@@ -126,17 +127,4 @@ class World:
 
 def played(test: Callable[[World], Awaitable[None]]) -> Callable[[], None]:
     """Run a test in a world of its own."""
-
-    async def whole() -> None:
-        world = World()
-        await world.start()
-        try:
-            await test(world)
-        finally:
-            await world.stop()
-
-    def wrapped() -> None:
-        asyncio.run(whole())
-
-    wrapped.__name__ = test.__name__
-    return wrapped
+    return play(test, World)
