@@ -12,7 +12,6 @@ from typing import Any
 from tests.conformance.harness.base import wait_until
 from tests.conformance.harness.client import ApiError
 from tests.e2e.arena import GROUPS, PATIENCE_S, Phases
-from tests.e2e.release.cluster import WORKERS
 from tests.e2e.release.context import Context
 
 Object = dict[str, Any]
@@ -23,18 +22,20 @@ COLLECTED_S = 60.0
 """How soon what lost its owner is gone: Kubernetes' collector looks for new kinds of owners every half a minute."""
 
 
+def taint(context: Context, *taints: Object) -> None:
+    """Give all workers just these taints."""
+    for node in context.release.workers():
+        context.client.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": list(taints) or None}})
+
+
 @contextmanager
 def shut(context: Context) -> Iterator[None]:
     """No worker takes a new pod while the block runs; what runs goes on."""
-    workers = context.release.nodes()[:WORKERS]
-    for node in workers:
-        taints = [{"key": "tests/shut", "value": "yes", "effect": "NoSchedule"}]
-        context.client.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": taints}})
+    taint(context, {"key": "tests/shut", "value": "yes", "effect": "NoSchedule"})
     try:
         yield
     finally:
-        for node in workers:
-            context.client.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": None}})
+        taint(context)
 
 
 def remove(context: Context, pod: str, grace_s: int | None = None) -> None:
@@ -64,13 +65,6 @@ def follow(phases: Phases, *wanted: str, timeout_s: float = PATIENCE_S) -> None:
         wait_until(followed, "the phases", timeout_s)
     except TimeoutError:
         raise AssertionError(f"expected {list(wanted)} in this order, saw {phases.seen}") from None
-
-
-def group_of(context: Context, job: str) -> Object:
-    """The PodGroup of a job; empty if it has none."""
-    groups = context.client.get(context.groups)["items"]
-    owned = [each for each in groups if each["metadata"]["name"].startswith(f"{job}-")]
-    return owned[0] if owned else {}
 
 
 def group_phase(context: Context, name: str) -> str:

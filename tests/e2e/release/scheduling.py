@@ -68,7 +68,7 @@ def group_of(context: Context, owner: str) -> Object:
     return {}
 
 
-def group_phase(context: Context, owner: str) -> str:
+def phase_of_group_of(context: Context, owner: str) -> str:
     """The phase of that PodGroup; empty while there is none."""
     return str((group_of(context, owner).get("status") or {}).get("phase", ""))
 

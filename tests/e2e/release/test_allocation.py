@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.release.acts import taint
 from tests.e2e.release.context import Context
 from tests.e2e.release.scheduling import (
     conf,
     expect_running,
     expect_waiting,
-    group_phase,
     near,
     nodes_of,
+    phase_of_group_of,
     set_queue,
     task,
     ungate,
@@ -141,7 +142,7 @@ def test_what_one_queue_is_guaranteed_no_other_gets(context: Context, guaranteed
         context.running("small", 1)
     else:
         expect_waiting(context, "small")
-    assert group_phase(context, "large") == "Pending"
+    assert phase_of_group_of(context, "large") == "Pending"
 
 
 # -- predicates ---------------------------------------------------------------------------------------------
@@ -190,12 +191,6 @@ def test_pods_of_a_gang_go_together_or_apart(context: Context, away: bool, pods:
     context.running("gang", pods)
 
     assert len(set(nodes_of(context, "gang"))) == nodes
-
-
-def taint(context: Context, *taints: Object) -> None:
-    """Give all workers just these taints."""
-    for node in context.release.workers():
-        context.client.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": list(taints) or None}})
 
 
 @pytest.mark.full

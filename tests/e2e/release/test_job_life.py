@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.release.acts import COLLECTED_S, follow, group_of, group_phase, remove, scaled, started
+from tests.e2e.release.acts import COLLECTED_S, follow, group_phase, remove, scaled, started
 from tests.e2e.release.context import Context
+from tests.e2e.release.scheduling import group_of
 
 Object = dict[str, Any]
 

@@ -15,8 +15,8 @@ from tests.e2e.release.scheduling import (
     expect_running,
     expect_waiting,
     group_of,
-    group_phase,
     nodes_of,
+    phase_of_group_of,
     task,
     told,
 )
@@ -117,7 +117,7 @@ def test_binpack_fills_the_node_that_is_in_use(context: Context) -> None:
 def test_a_job_of_kubernetes_is_placed_as_a_group(context: Context) -> None:
     context.client.create(apps(context, "jobs"), batch_job(context, "plain", 2))
 
-    context.wait(lambda: group_phase(context, "plain") == "Running", "the group of the job to run")
+    context.wait(lambda: phase_of_group_of(context, "plain") == "Running", "the group of the job to run")
     assert len(context.bound()) == 2
 
 
@@ -159,8 +159,8 @@ def test_the_group_of_a_job_of_kubernetes_that_ended_is_completed(
     path = apps(context, "jobs")
     context.client.create(path, batch_job(context, "plain", 1, "sh", "-c", command))
 
-    context.wait(lambda: group_phase(context, "plain") == "Running", "the group to run")
-    context.wait(lambda: group_phase(context, "plain") == "Completed", "the group to be completed")
+    context.wait(lambda: phase_of_group_of(context, "plain") == "Running", "the group to run")
+    context.wait(lambda: phase_of_group_of(context, "plain") == "Completed", "the group to be completed")
     context.wait(lambda: context.client.get(f"{path}/plain")["status"].get(ends) == 1, "the job to end")
 
 

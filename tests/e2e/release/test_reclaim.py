@@ -17,7 +17,7 @@ from tests.e2e.release.scheduling import (
     expect_running,
     expect_untouched,
     expect_waiting,
-    group_phase,
+    phase_of_group_of,
     set_queue,
     task,
 )
@@ -73,7 +73,7 @@ def test_a_queue_with_its_share_takes_nothing_more(context: Context) -> None:
         context.create(context.job(name, task(context, replicas), queue=context.queue(name)))
         context.running(name, replicas)
     one(context, "more", f"{context.namespace}-three")
-    context.wait(lambda: group_phase(context, "more") == "Inqueue", "the new job to be let in")
+    context.wait(lambda: phase_of_group_of(context, "more") == "Inqueue", "the new job to be let in")
 
     expect_waiting(context, "more")
     expect_untouched(context, one=1, two=1, three=2)
@@ -94,7 +94,7 @@ def test_nobody_goes_for_a_pod_that_would_not_fit_then_either(
 
     expect_untouched(context, 3.0, one=2, two=2)
     assert len(context.of("claimant", "Pending")) == 1
-    assert group_phase(context, "claimant") == ("Running" if "nodeName" in spec else "Inqueue")
+    assert phase_of_group_of(context, "claimant") == ("Running" if "nodeName" in spec else "Inqueue")
 
 
 @pytest.mark.full
