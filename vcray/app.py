@@ -158,7 +158,7 @@ class ControlPlane(_Plane):
             await self.stop_component(name)
 
     async def start_component(self, name: str) -> None:
-        """Start `scheduler` (the agent's, too), `controllers` or `admission`; it knows only what the API server tells."""
+        """Start `scheduler` (the agent's, too), `controllers`, `integrations` or `admission`; it knows only what the API server tells."""
         runtime = LocalRuntime(self.time, self._frames, self.activity)
         self._halves[name] = runtime
         place = Place(self._facts, runtime, self._transport, self.metrics, runtime.handle, self._registry)

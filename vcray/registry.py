@@ -25,9 +25,20 @@ from vcray.errors import ConfigError, Problem
 
 PLUGINS = "vcray.plugins"
 ACTIONS = "vcray.actions"
-BASES = {PLUGINS: ("vcray.core.plugin", "Plugin"), ACTIONS: ("vcray.core.action", "Action")}
+INTEGRATIONS = "vcray.integrations"
+BASES = {
+    PLUGINS: ("vcray.core.plugin", "Plugin"),
+    ACTIONS: ("vcray.core.action", "Action"),
+    INTEGRATIONS: ("vcray.integrations.base", "Integration"),
+}
 """Package, which is also the entry-point group -> module and name of the base class. Named, not imported: this module
 is below the kernel."""
+_UNKNOWN = {
+    PLUGINS: ("VC0107", "plugin"),
+    ACTIONS: ("VC0105", "action"),
+    INTEGRATIONS: ("VC0502", "integration"),
+}
+"""Group -> the code of an unknown name, and what such a name is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +68,7 @@ class Registry:
         """Import an extension's class. ConfigError when it is unknown or its module is not well formed."""
         found = self.groups.get(group, {}).get(name)
         if found is None:
-            code, kind = ("VC0107", "plugin") if group == PLUGINS else ("VC0105", "action")
+            code, kind = _UNKNOWN[group]
             what = unknown_name(kind, name, self.names(group))
             if self.folder is not None and (self.folder / f"{name}.so").exists():
                 what = f"{name}.so is a plugin for Volcano, compiled from Go; write it in Python as {name}.py"
@@ -169,9 +180,15 @@ def _stands_in(module: str, path: Path) -> bool:
 
 
 def _built_in(group: str) -> dict[str, Extension]:
-    package = importlib.import_module(group)
-    return {
-        module.name.replace("_", "-"): Extension(module.name.replace("_", "-"), f"{group}.{module.name}")
-        for module in pkgutil.iter_modules(package.__path__)
-        if not module.name.startswith("_") and module.name != "base"
-    }
+    """A module, or a package, is an extension; of integrations, each module of a family's package is."""
+    folders = [group]
+    if group == INTEGRATIONS:
+        package = importlib.import_module(group)
+        folders = [f"{group}.{each.name}" for each in pkgutil.iter_modules(package.__path__) if each.ispkg]
+    found = {}
+    for folder in folders:
+        for module in pkgutil.iter_modules(importlib.import_module(folder).__path__):
+            if not module.name.startswith("_") and module.name != "base":
+                name = module.name.replace("_", "-")
+                found[name] = Extension(name, f"{folder}.{module.name}")
+    return found

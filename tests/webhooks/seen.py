@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from vcray.api.jsonview import dig_str
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.resources import Resource
 from vcray.webhooks.base import Request, Rules, User, name_of
 
 NOBODY = User()
@@ -19,6 +20,7 @@ class Seen:
     given: Sequence[JsonObject] = ()
     namespaces: dict[str, JsonObject] = field(default_factory=dict)
     groups: dict[tuple[str, str], JsonObject] = field(default_factory=dict)
+    others: dict[tuple[Resource, str, str], JsonObject] = field(default_factory=dict)
 
     def queue(self, name: str) -> JsonObject | None:
         return next((queue for queue in self.given if name_of(queue) == name), None)
@@ -34,6 +36,9 @@ class Seen:
 
     def podgroup(self, namespace: str, name: str) -> JsonObject | None:
         return self.groups.get((namespace, name))
+
+    def find(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
+        return self.others.get((resource, namespace, name))
 
 
 def queue(name: str, state: str = "Open", pods: int | None = None, **spec: JsonValue) -> JsonObject:

@@ -9,7 +9,7 @@ configuration.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -28,6 +28,8 @@ from vcray.api.jsonview import dig_str
 from vcray.api.resources import QUEUES, Resource
 from vcray.config.settings import Settings
 from vcray.errors import ConfigError, Problem, VcrayError, did_you_mean
+from vcray.integrations.admission import service
+from vcray.integrations.base import Integration
 from vcray.kube.certificates import LIFETIME
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import NotFound
@@ -70,13 +72,18 @@ class AdmissionOptions:
     """How long a stop waits for questions that are being answered."""
 
     @classmethod
-    def of(cls, settings: Settings) -> AdmissionOptions:
-        """From the settings of a control plane. ConfigError VC0502 names a setting that cannot be used."""
+    def of(cls, settings: Settings, integrations: Sequence[Integration] = ()) -> AdmissionOptions:
+        """From the settings of a control plane; pods of `integrations` are dressed. ConfigError VC0502 names a setting that
+        cannot be used."""
         return cls(
             settings.admission_host,
             settings.admission_port,
             Address(settings.admission_url or "", _service(settings.admission_service)),
-            (*_enabled(settings.enabled_admission), *(TENANT_SERVICES if settings.tenants else ())),
+            (
+                *_enabled(settings.enabled_admission),
+                *(TENANT_SERVICES if settings.tenants else ()),
+                *((service(integrations),) if integrations else ()),
+            ),
             Rules(
                 settings.scheduler_names[0],
                 settings.max_queue_depth,
@@ -104,7 +111,7 @@ class AdmissionActor:
         self._options = options
         self._time = time
         self._metrics = metrics
-        self._known = Known()
+        self._known = Known(time.now)
         self._unsynced = {resource.full_name for resource in watched_for(options.services)}
         self._ready = asyncio.Event()
         self._server = AdmissionServer(options.services, self._judge, options.shutdown_s)

@@ -1,16 +1,17 @@
 """What the admission actor knows of the cluster: queues, namespaces and PodGroups as last seen, with the names that it missed.
 
 A rule looks at this view without waiting. What it asked for and did not find is remembered, so that whoever runs the rule
-can read it from the API server and judge again: a queue may be created and used before its event has come.
+can read it from the API server and judge again: a queue may be created and used before its event has come. Objects of other kinds
+are read when they are asked for, and held for a moment: the pods of one owner come all at once.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias
 
-from vcray.actors.objects import ObjectMirrors
+from vcray.actors.objects import ObjectMirrors, place_of
 from vcray.api.jsonview import dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import NAMESPACES, PODGROUPS, QUEUES, Resource
@@ -18,6 +19,11 @@ from vcray.webhooks.services import TENANT_SERVICES, Service
 
 WATCHED: tuple[Resource, ...] = (QUEUES, NAMESPACES, PODGROUPS)
 """What verdicts may rest on."""
+
+HELD_S: Final = 2.0
+"""How long an object of a kind that is not watched counts as fresh."""
+MOST_HELD: Final = 1024
+"""Objects of such kinds after which those that count no more are let go."""
 
 Asked: TypeAlias = tuple[Resource, str, str]
 """Resource, namespace and name of an object."""
@@ -34,14 +40,19 @@ def watched_for(services: Iterable[Service]) -> tuple[Resource, ...]:
 
 
 class Known:
-    """Queues by name and by parent, namespaces and PodGroups by name; newer versions win however they come."""
+    """Queues by name and by parent, namespaces and PodGroups by name; newer versions win however they come. `now` is in seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
         self._mirrors = ObjectMirrors(WATCHED)
         self._children: dict[str, list[str]] = {}
+        self._now = now
+        self._briefly: dict[Asked, tuple[float, JsonObject]] = {}
 
     def put(self, resource: Resource, obj: JsonObject) -> None:
         """Take in an object, from an event or from a read."""
+        if resource not in WATCHED:
+            self._hold(resource, obj)
+            return
         change = self._mirrors.put(resource, obj)
         if change is not None and resource == QUEUES:
             self._move(change.old, change.new)
@@ -55,12 +66,23 @@ class Known:
     def forget(self, resource: Resource, namespace: str, name: str) -> None:
         """The API server has no such object any more."""
         held = self.get(resource, namespace, name)
-        if held is not None:
+        if resource not in WATCHED:
+            self._briefly.pop((resource, namespace, name), None)
+        elif held is not None:
             self.remove(resource, held)
 
     def get(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
-        """An object as last seen."""
-        return self._mirrors.get(resource, namespace, name)
+        """An object as last seen; of a kind that is not watched, only within a moment."""
+        if resource in WATCHED:
+            return self._mirrors.get(resource, namespace, name)
+        read, obj = self._briefly.get((resource, namespace, name), (0.0, None))
+        return obj if self._now() - read < HELD_S else None
+
+    def _hold(self, resource: Resource, obj: JsonObject) -> None:
+        now = self._now()
+        if len(self._briefly) >= MOST_HELD:
+            self._briefly = {key: each for key, each in self._briefly.items() if now - each[0] < HELD_S}
+        self._briefly[resource, *place_of(obj)] = now, obj
 
     def queues(self) -> Sequence[JsonObject]:
         """All queues by name."""
@@ -96,7 +118,7 @@ class Glance:
         self.asked: dict[Asked, bool] = {}
 
     def queue(self, name: str) -> JsonObject | None:
-        return self._find(QUEUES, "", name)
+        return self.find(QUEUES, "", name)
 
     def queues(self) -> Sequence[JsonObject]:
         return self._known.queues()
@@ -105,12 +127,12 @@ class Glance:
         return self._known.children(parent)
 
     def namespace(self, name: str) -> JsonObject | None:
-        return self._find(NAMESPACES, "", name)
+        return self.find(NAMESPACES, "", name)
 
     def podgroup(self, namespace: str, name: str) -> JsonObject | None:
-        return self._find(PODGROUPS, namespace, name)
+        return self.find(PODGROUPS, namespace, name)
 
-    def _find(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
+    def find(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
         found = self._known.get(resource, namespace, name) if name else None
         if name:
             self.asked[resource, namespace, name] = found is not None

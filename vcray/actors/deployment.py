@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from vcray.config.roles import ADMISSION, AGENT_SCHEDULER, CONTROLLERS, SCHEDULER
+from vcray.config.roles import ADMISSION, AGENT_SCHEDULER, CONTROLLERS, INTEGRATIONS, SCHEDULER
 from vcray.config.settings import Settings
 
 Layout: TypeAlias = Literal["small", "standard", "huge"]
@@ -22,9 +22,6 @@ AGENT_BINDER: Final = "agent-binder"
 COORDINATOR: Final = "coordinator"
 ROUTER: Final = "router"
 CLUSTER: Final = "cache-cluster"
-
-INTEGRATIONS: Final = "integrations"
-"""Host of the integrations' actors; it has none yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +48,8 @@ def components(settings: Settings) -> Mapping[str, tuple[str, ...]]:
         parts[ADMISSION] = (ADMISSION,)
     if settings.runs(CONTROLLERS):
         parts[CONTROLLERS] = (CONTROLLERS,)
+    if settings.runs(INTEGRATIONS):
+        parts[INTEGRATIONS] = (INTEGRATIONS,)
     if settings.runs(SCHEDULER) or settings.runs(AGENT_SCHEDULER):
         parts[SCHEDULER] = (*_binders(settings), COORDINATOR, *_pools(settings), CLUSTER, ROUTER)
     return parts
@@ -64,7 +63,7 @@ def plan(layout: Layout, settings: Settings) -> tuple[HostPlan, ...]:
         return (HostPlan("vcray", parts, ("vcray",)),)
     beside = (
         HostPlan(CONTROLLERS, wanted.get(CONTROLLERS, ()), (CONTROLLERS,)),
-        HostPlan(INTEGRATIONS, (), (INTEGRATIONS,)),
+        HostPlan(INTEGRATIONS, wanted.get(INTEGRATIONS, ()), (INTEGRATIONS,)),
         HostPlan(ADMISSION, wanted.get(ADMISSION, ()), (ADMISSION,)),
     )
     scheduling = _scheduling(layout, settings) if SCHEDULER in wanted else ()

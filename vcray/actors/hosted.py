@@ -1,8 +1,11 @@
-"""The controllers that the settings name, made ready."""
+"""The controllers and integrations that the settings name, made ready."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vcray.config.controllers import is_enabled
+from vcray.config.language import unknown_name
 from vcray.config.settings import Settings
 from vcray.config.sharding import ShardingConfig, parse_scheduler_configs
 from vcray.controllers.base import Controller
@@ -16,10 +19,14 @@ from vcray.controllers.jobtemplate import JobTemplateController
 from vcray.controllers.podgroup import PodGroupController
 from vcray.controllers.queue import QueueController
 from vcray.controllers.sharding.controller import ShardingController
+from vcray.errors import ConfigError, Problem
+from vcray.integrations.base import Integration
+from vcray.integrations.known import made, pod_labels
+from vcray.registry import INTEGRATIONS, Registry
 
 
-def controllers_of(settings: Settings) -> tuple[Controller, ...]:
-    """All that are enabled."""
+def controllers_of(settings: Settings, integrations: Sequence[Integration] = ()) -> tuple[Controller, ...]:
+    """All that are enabled. Pods of `integrations` are left to those for a while."""
     given = ShardingConfig(
         parse_scheduler_configs(settings.scheduler_configs),
         settings.shard_sync_period_s,
@@ -29,7 +36,9 @@ def controllers_of(settings: Settings) -> tuple[Controller, ...]:
     made: tuple[Controller, ...] = (
         JobController(tries),
         GarbageController(tries),
-        PodGroupController(settings.scheduler_names, settings.inherit_owner_annotations, tries),
+        PodGroupController(
+            settings.scheduler_names, settings.inherit_owner_annotations, tries, pod_labels(integrations)
+        ),
         QueueController(tries),
         JobFlowController(tries),
         JobTemplateController(tries),
@@ -39,6 +48,17 @@ def controllers_of(settings: Settings) -> tuple[Controller, ...]:
         ColocationController(),
     )
     return tuple(each for each in made if is_enabled(each.name, settings.controllers))
+
+
+def integrations_of(settings: Settings, registry: Registry) -> tuple[Integration, ...]:
+    """All integrations that are enabled, by name. ConfigError VC0502 for a choice that there is none of."""
+    known = registry.names(INTEGRATIONS)
+    for each in settings.integrations:
+        name = each.lstrip("+-")
+        if name not in (*known, "*"):
+            what = unknown_name("integration", name, known)
+            raise ConfigError(Problem("VC0502", "--integrations", what))
+    return made(registry, (name for name in known if is_enabled(name, settings.integrations)))
 
 
 def configmaps_of(settings: Settings) -> tuple[tuple[str, str], ...]:

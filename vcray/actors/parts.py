@@ -21,6 +21,7 @@ from vcray.actors.deployment import (
 )
 from vcray.actors.runtime import Actor, Handle, Runtime, Time
 from vcray.actors.watches import for_scheduler, one_object, watch, watch_all
+from vcray.api.jsonview import dig_strings
 from vcray.api.names import SCHEDULER_NAME
 from vcray.api.resources import (
     CONFIGMAPS,
@@ -29,6 +30,7 @@ from vcray.api.resources import (
     CSISTORAGECAPACITIES,
     DEVICECLASSES,
     HYPERNODES,
+    KUBERNETES_RESOURCES,
     NAMESPACES,
     NODES,
     NODESHARDS,
@@ -48,9 +50,10 @@ from vcray.api.resources import (
     SERVICES,
     STATEFULSETS,
     STORAGECLASSES,
+    VOLCANO_RESOURCES,
     Resource,
 )
-from vcray.config.roles import ADMISSION, CONTROLLERS, SCHEDULER
+from vcray.config.roles import ADMISSION, CONTROLLERS, INTEGRATIONS, SCHEDULER
 from vcray.config.scheduler import AGENT_CONF, DEFAULT_CONF
 from vcray.config.settings import Settings
 from vcray.core.pools import Scorers
@@ -291,7 +294,7 @@ async def _router(place: Place, part: str) -> None:
 
 
 async def _controllers(place: Place, part: str) -> None:
-    from vcray.actors.hosted import configmaps_of, controllers_of, reads_names_alone
+    from vcray.actors.hosted import configmaps_of, controllers_of, integrations_of, reads_names_alone
     from vcray.actors.keys import make_aside, make_here
     from vcray.actors.reconciler import ControllerHost
     from vcray.actors.timekeeping import WallTime
@@ -302,8 +305,9 @@ async def _controllers(place: Place, part: str) -> None:
     settings = place.facts.settings
     make_keys = make_aside if isinstance(place.time, WallTime) else make_here
     configmaps = configmaps_of(settings)
+    registry = place.registry or discover(folder=settings.plugins_dir)
     host = ControllerHost(
-        controllers_of(settings),
+        controllers_of(settings, integrations_of(settings, registry)),
         client,
         events,
         place.time,
@@ -321,12 +325,42 @@ async def _controllers(place: Place, part: str) -> None:
     watch_all(place, client, others, handle)
 
 
+async def _integrations(place: Place, part: str) -> None:
+    from vcray.actors.hosted import integrations_of
+    from vcray.actors.installed import watch_installed
+    from vcray.actors.reconciler import ControllerHost
+    from vcray.integrations.keeping import GroupKeeper
+    from vcray.integrations.known import pod_labels
+    from vcray.kube.events import EventRecorder
+
+    client = place.client("integrations")
+    settings = place.facts.settings
+    integrations = integrations_of(settings, place.registry or discover(folder=settings.plugins_dir))
+    labels = pod_labels(integrations)
+    host = ControllerHost(
+        (GroupKeeper(integrations, settings.scheduler_names),),
+        client,
+        EventRecorder(client, "vcray-integrations", place.time),
+        place.time,
+        place.metrics,
+        keeps={PODS: lambda pod: not labels.isdisjoint(dig_strings(pod, "metadata", "labels"))},
+        counts=False,
+    )
+    handle = await place.runtime.spawn(part, lambda: host, MAILBOX)
+    always = [each for each in host.watched if each in (*KUBERNETES_RESOURCES, *VOLCANO_RESOURCES)]
+    watch_all(place, client, always, handle)
+    others = [each for each in host.watched if each not in always]
+    watch_installed(place, client, others, handle)
+
+
 async def _admission(place: Place, part: str) -> None:
     from vcray.actors.admission import AdmissionActor, AdmissionOptions
     from vcray.actors.admission_view import watched_for
+    from vcray.actors.hosted import integrations_of
 
-    client = place.client("admission")
-    options = AdmissionOptions.of(place.facts.settings)
+    client, settings = place.client("admission"), place.facts.settings
+    registry = place.registry or discover(folder=settings.plugins_dir)
+    options = AdmissionOptions.of(settings, integrations_of(settings, registry))
     actor = await place.runtime.spawn(
         part, lambda: AdmissionActor(client, options, place.time, place.metrics)
     )
@@ -339,6 +373,7 @@ _BUILDERS: Mapping[str, Callable[[Place, str], Awaitable[None]]] = {
     BINDER: _binder,
     COORDINATOR: _coordinator,
     CONTROLLERS: _controllers,
+    INTEGRATIONS: _integrations,
     ROUTER: _router,
     "cache": _shard,
 }

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 
 from vcray.actors.controllerseries import ControllerSeries
@@ -39,7 +39,8 @@ class ControllerHost:
     """One actor for all controllers. `workers` bounds the requests handled at once, `make_keys` answers MakeKeys.
 
     `only`: resources of which these objects alone are watched, by namespace and name, each by a watch of its own; answers of
-    writes to others of them are not mirrored, since nobody would tell of their end."""
+    writes to others of them are not mirrored, since nobody would tell of their end. `keeps`: of these resources only objects that
+    pass the test are mirrored. `counts`: the controllers' series are kept here."""
 
     def __init__(
         self,
@@ -51,21 +52,28 @@ class ControllerHost:
         workers: int = 16,
         make_keys: MakeKeyPair = make_here,
         only: Mapping[Resource, Collection[tuple[str, str]]] | None = None,
+        keeps: Mapping[Resource, Callable[[JsonObject], bool]] | None = None,
+        counts: bool = True,
     ) -> None:
         self._only = dict(only or {})
+        self._keeps = dict(keeps or {})
         self._controllers = tuple(controllers)
         self._watched = tuple({resource: None for each in controllers for resource in each.watches})
-        self._by_name = {resource.full_name: resource for resource in self._watched}
+        self._by_name: dict[str, list[Resource]] = {}
+        for each in self._watched:
+            self._by_name.setdefault(each.full_name, []).append(each)
         self._mirrors = ObjectMirrors(self._watched)
         self._time = time
         self._metrics = metrics
-        self._series = ControllerSeries(metrics)
+        self._series = ControllerSeries(metrics) if counts else None
         self._workers = workers
         self._make_keys = make_keys
         self._events = events
         self._client = client
-        watches = {each.full_name: len(self._only.get(each, ("",))) for each in self._watched}
-        self._unsynced = {name: number for name, number in watches.items() if number}
+        self._unsynced = Counter[str]()
+        for each in self._watched:
+            self._unsynced[each.full_name] += len(self._only.get(each, ("",)))
+        self._unsynced = +self._unsynced
         self._queue = _Queue()
         self._tries: dict[tuple[str, Request], _Tries] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -94,27 +102,34 @@ class ControllerHost:
     async def receive(self, message: Message) -> Message | None:
         match message:
             case ObjectChanges(resource=name, changes=changes):
-                resource = self._by_name[name]
                 for each in changes:
-                    change = (
-                        self._mirrors.remove(resource, each.object)
-                        if each.type == "DELETED"
-                        else self._mirrors.put(resource, each.object)
-                    )
-                    self._note(change)
+                    resource = self._resource(name, each.object)
+                    gone = each.type == "DELETED" or not self._wants(resource, each.object)
+                    take = self._mirrors.remove if gone else self._mirrors.put
+                    self._note(take(resource, each.object))
             case Synced(resource=name):
-                left = self._unsynced.pop(name, 0) - 1
-                if left > 0:
-                    self._unsynced[name] = left
+                self._unsynced.subtract([name])
+                self._unsynced = +self._unsynced
                 self._wake.set()
             case _:
                 raise TypeError(type(message).__name__)
         return None
 
+    def _resource(self, name: str, obj: JsonObject) -> Resource:
+        """The resource of that name; of several versions of it, the object's."""
+        found = self._by_name[name]
+        version = obj.get("apiVersion")
+        return next((each for each in found if each.api_version == version), found[0])
+
+    def _wants(self, resource: Resource, obj: JsonObject) -> bool:
+        keeps = self._keeps.get(resource)
+        return keeps is None or keeps(obj)
+
     def _note(self, change: Change | None) -> None:
         if change is None:
             return
-        self._series.follow(change)
+        if self._series is not None:
+            self._series.follow(change)
         for controller in self._controllers:
             if change.resource in controller.watches:
                 for request in controller.requests(change, self._mirrors):
@@ -122,13 +137,13 @@ class ControllerHost:
         self._wake.set()
 
     def _learned(self, resource: Resource, obj: JsonObject, only_if_held: bool) -> None:
-        if not self._mirrors.mirrors(resource):
+        if not self._mirrors.mirrors(resource) or not self._wants(resource, obj):
             return
         if resource not in self._only or place_of(obj) in self._only[resource]:
             self._note(self._mirrors.put(resource, obj, only_if_held))
 
     def _made(self, resource: Resource, obj: JsonObject) -> None:
-        if self._mirrors.mirrors(JOBS):
+        if self._series is not None and self._mirrors.mirrors(JOBS):
             self._series.made(resource, obj, self._mirrors)
 
     async def _work(self) -> None:

@@ -93,6 +93,12 @@ COLOCATION_CONFIG: Final = "volcano.sh/colocation-config"  # annotation
 COLOCATION_CONFIG_NAME: Final = "volcano.sh/colocation-config-name"  # annotation
 GPU_INDEX: Final = "volcano.sh/gpu-index"  # annotation
 
+# Groups that we make for the objects of other operators (docs/integrations.md)
+MANAGED_BY: Final = "vcray.io/managed-by"  # label: the integration that keeps the PodGroup
+RELEASED: Final = "vcray.io/released"  # annotation on PodGroup: why it holds no room, whatever its spec says
+NETWORK_TOPOLOGY_HIGHEST_TIER_ALLOWED: Final = "volcano.sh/network-topology-highest-tier-allowed"  # label
+RAY_PRIORITY_CLASS: Final = "ray.io/priority-class-name"  # label on RayCluster, RayJob, RayService
+
 # Queue (annotations)
 HIERARCHY: Final = "volcano.sh/hierarchy"
 HIERARCHY_WEIGHTS: Final = "volcano.sh/hierarchy-weights"

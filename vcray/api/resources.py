@@ -1,7 +1,7 @@
 """Every resource that vcray talks to: group, version, kind, plural, scope, short names, subresources.
 
 One table, so that the client builds paths, the embedded cluster builds discovery and the command line resolves
-short names from the same facts. Kubernetes' own rows follow `kubectl api-resources`; Volcano's follow its CRDs.
+short names from the same facts. Kubernetes' own rows follow `kubectl api-resources`; Volcano's and those of other operators follow their CRDs.
 """
 
 from __future__ import annotations
@@ -195,6 +195,47 @@ COLOCATIONCONFIGURATIONS = Resource(
     subresources=_STATUS,
 )
 
+RAYCLUSTERS = Resource("ray.io", "v1", "RayCluster", "rayclusters", subresources=_STATUS)
+RAYJOBS = Resource("ray.io", "v1", "RayJob", "rayjobs", subresources=_STATUS)
+RAYSERVICES = Resource("ray.io", "v1", "RayService", "rayservices", subresources=_STATUS)
+RAYCRONJOBS = Resource("ray.io", "v1", "RayCronJob", "raycronjobs", subresources=_STATUS)
+PYTORCHJOBS = Resource("kubeflow.org", "v1", "PyTorchJob", "pytorchjobs", subresources=_SCALED)
+TFJOBS = Resource("kubeflow.org", "v1", "TFJob", "tfjobs", subresources=_SCALED)
+XGBOOSTJOBS = Resource("kubeflow.org", "v1", "XGBoostJob", "xgboostjobs", subresources=_SCALED)
+PADDLEJOBS = Resource("kubeflow.org", "v1", "PaddleJob", "paddlejobs", subresources=_SCALED)
+JAXJOBS = Resource("kubeflow.org", "v1", "JAXJob", "jaxjobs", subresources=_SCALED)
+MPIJOBS_V1 = Resource("kubeflow.org", "v1", "MPIJob", "mpijobs", subresources=_SCALED)
+MPIJOBS = Resource("kubeflow.org", "v2beta1", "MPIJob", "mpijobs", subresources=_STATUS)
+TRAINJOBS = Resource("trainer.kubeflow.org", "v1alpha1", "TrainJob", "trainjobs", subresources=_STATUS)
+TRAININGRUNTIMES = Resource("trainer.kubeflow.org", "v1alpha1", "TrainingRuntime", "trainingruntimes")
+CLUSTERTRAININGRUNTIMES = Resource(
+    "trainer.kubeflow.org", "v1alpha1", "ClusterTrainingRuntime", "clustertrainingruntimes", False
+)
+SPARKAPPLICATIONS = Resource(
+    "sparkoperator.k8s.io",
+    "v1beta2",
+    "SparkApplication",
+    "sparkapplications",
+    short_names=("sparkapp",),
+    subresources=_STATUS,
+)
+JOBSETS = Resource("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets", subresources=_STATUS)
+LEADERWORKERSETS = Resource(
+    "leaderworkerset.x-k8s.io",
+    "v1",
+    "LeaderWorkerSet",
+    "leaderworkersets",
+    short_names=("lws",),
+    subresources=_SCALED,
+)
+DASKCLUSTERS = Resource("kubernetes.dask.org", "v1", "DaskCluster", "daskclusters", subresources=_STATUS)
+DASKJOBS = Resource("kubernetes.dask.org", "v1", "DaskJob", "daskjobs", subresources=_STATUS)
+DASKWORKERGROUPS = Resource(
+    "kubernetes.dask.org", "v1", "DaskWorkerGroup", "daskworkergroups", subresources=_SCALED
+)
+NATIVE_WORKLOADS = Resource("scheduling.k8s.io", "v1alpha2", "Workload", "workloads")
+NATIVE_PODGROUPS = Resource("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups", subresources=_STATUS)
+
 KUBERNETES_RESOURCES: tuple[Resource, ...] = (
     PODS,
     NODES,
@@ -249,7 +290,36 @@ VOLCANO_RESOURCES: tuple[Resource, ...] = (
 )
 """Resources that our CRDs add."""
 
-ALL_RESOURCES: tuple[Resource, ...] = KUBERNETES_RESOURCES + VOLCANO_RESOURCES
+OPERATORS_RESOURCES: tuple[Resource, ...] = (
+    RAYCLUSTERS,
+    RAYJOBS,
+    RAYSERVICES,
+    RAYCRONJOBS,
+    PYTORCHJOBS,
+    TFJOBS,
+    XGBOOSTJOBS,
+    PADDLEJOBS,
+    JAXJOBS,
+    MPIJOBS_V1,
+    MPIJOBS,
+    TRAINJOBS,
+    TRAININGRUNTIMES,
+    CLUSTERTRAININGRUNTIMES,
+    SPARKAPPLICATIONS,
+    JOBSETS,
+    LEADERWORKERSETS,
+    DASKCLUSTERS,
+    DASKJOBS,
+    DASKWORKERGROUPS,
+)
+"""Resources that other operators' CRDs add; a cluster serves those whose operators it has."""
+
+NATIVE_GANG_RESOURCES: tuple[Resource, ...] = (NATIVE_WORKLOADS, NATIVE_PODGROUPS)
+"""Kubernetes' own gangs: an API server serves them only where it is told to."""
+
+ALL_RESOURCES: tuple[Resource, ...] = (
+    KUBERNETES_RESOURCES + VOLCANO_RESOURCES + OPERATORS_RESOURCES + NATIVE_GANG_RESOURCES
+)
 
 _BY_KIND = {(r.api_version, r.kind): r for r in ALL_RESOURCES}
 _BY_PLURAL = {(r.group, r.version, r.plural): r for r in ALL_RESOURCES}

@@ -68,7 +68,7 @@ async def _measured(queues: int, tasks: int, reviews: int, clients: int) -> list
     transport = InProcessTransport(Store())
     options = replace(AdmissionOptions(), port=0, services=ALL_SERVICES, rules=RULES, unregister=False)
     actor = AdmissionActor(KubeClient(transport), options, WallTime(), Metrics())
-    known = Known()
+    known = Known(WallTime().now)
     await actor.start()
     try:
         for resource, obj in _cluster(queues):

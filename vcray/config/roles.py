@@ -16,8 +16,9 @@ SCHEDULER: Final = "scheduler"
 AGENT_SCHEDULER: Final = "agent-scheduler"
 CONTROLLERS: Final = "controllers"
 ADMISSION: Final = "admission"
+INTEGRATIONS: Final = "integrations"
 
-COMPONENTS: Final = (SCHEDULER, AGENT_SCHEDULER, CONTROLLERS, ADMISSION)
+COMPONENTS: Final = (SCHEDULER, AGENT_SCHEDULER, CONTROLLERS, INTEGRATIONS, ADMISSION)
 """What `only` may name."""
 
 LEASES: Final[Mapping[str, str]] = {

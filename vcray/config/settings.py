@@ -35,7 +35,7 @@ class Settings(BaseModel):
 
     only: Names = Field(
         (),
-        description="components to run: scheduler, agent-scheduler, controllers, admission; all when none is named",
+        description="components to run: scheduler, agent-scheduler, controllers, integrations, admission; all when none is named",
     )
     namespace: str = Field(
         "volcano-system", min_length=1, description="namespace of the release: of its Lease and ConfigMaps"
@@ -97,6 +97,10 @@ class Settings(BaseModel):
     controllers: Names = Field(
         ("*", "-sharding-controller"),
         description="controllers to run: NAME or -NAME, * for all others; all when there are none",
+    )
+    integrations: Names = Field(
+        ("*",),
+        description="kinds of other operators whose PodGroups are made: NAME or -NAME, * for all others; all when there are none",
     )
     sharding_configmap: str = Field(
         "volcano-sharding-configmap",

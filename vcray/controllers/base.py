@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import Resource
@@ -273,10 +273,14 @@ class Seen(Protocol):
 class Controller(Protocol):
     """One controller. `name` is what `--controllers` calls it; of fewer than 0 in `max_requeue` it never gives up."""
 
-    name: ClassVar[str]
-    watches: ClassVar[tuple[Resource, ...]]
     max_requeue: int
     starts_anew: bool
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def watches(self) -> tuple[Resource, ...]: ...
 
     def requests(self, change: Change, seen: Seen) -> Iterable[Request]:
         """What a change asks for; `seen` holds the state after the change. Pure, cheap, called for every event."""

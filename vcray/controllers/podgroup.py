@@ -9,7 +9,7 @@ Nothing is remembered.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
@@ -55,6 +55,7 @@ class GroupPod:
     namespace: str
     pod: str
     group: str
+    waited: bool = False
 
     @property
     def key(self) -> str:
@@ -91,10 +92,14 @@ class MissingGroup:
 
 GRACE_S: Final = 2.0
 """Pods and their group may be created in any order: seconds before a missing group is told."""
+OTHERS_GRACE_S: Final = 5.0
+"""How long an integration may take to let a pod of its object into a group."""
 
 
 class PodGroupController:
-    """Makes PodGroups for pods without one. `scheduler_names` are ours; `inherit` reads the owners' annotations."""
+    """Makes PodGroups for pods without one. `scheduler_names` are ours; `inherit` reads the owners' annotations.
+
+    Pods with one of `others_labels` get theirs from an integration as a rule, and here only if it does not come."""
 
     name: ClassVar[str] = "pg-controller"
     watches: ClassVar[tuple[Resource, ...]] = (PODS, REPLICASETS, STATEFULSETS, PODGROUPS)
@@ -105,10 +110,12 @@ class PodGroupController:
         scheduler_names: Sequence[str] = (names.SCHEDULER_NAME,),
         inherit: bool = True,
         max_requeue: int = 15,
+        others_labels: Collection[str] = (),
     ) -> None:
         self.scheduler_names = frozenset(scheduler_names)
         self.inherit = inherit
         self.max_requeue = max_requeue
+        self._others_labels = frozenset(others_labels)
 
     def requests(self, change: Change, seen: Seen) -> Iterable[Request]:
         """New pods without a group, and workloads that have no replicas."""
@@ -152,6 +159,9 @@ class PodGroupController:
         if pod is None or group_name(pod) != request.group:
             return
         if not self._wants_group(pod) and not self._lacks_group(pod, seen):
+            return
+        if not request.waited and not self._others_labels.isdisjoint(raw.labels_of(pod)):
+            yield Again(OTHERS_GRACE_S, replace(request, waited=True))
             return
         if seen.get(PODGROUPS, request.namespace, request.group) is None:
             owners = (yield from _owner_annotations(pod, seen)) if self.inherit else {}

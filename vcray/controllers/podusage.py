@@ -27,10 +27,10 @@ Usage = dict[str, int]
 def pod_usage(spec: JsonObject) -> Usage:
     """What one pod of this pod spec counts. Quantities that cannot be read count nothing."""
     usage: Usage = {"count/pods": NANO, names.PODS: NANO}
-    for name, amount in _effective(spec, "requests").items():
+    for name, amount in effective(spec, "requests").items():
         if name in _BARE or name.startswith(names.HUGEPAGES_PREFIX) or _is_extended(name):
             usage[name] = usage[f"requests.{name}"] = amount
-    for name, amount in _effective(spec, "limits").items():
+    for name, amount in effective(spec, "limits").items():
         if name in _LIMITED:
             usage[f"limits.{name}"] = amount
     return usage
@@ -57,7 +57,7 @@ def _is_extended(name: str) -> bool:
     return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
 
 
-def _effective(spec: JsonObject, side: str) -> Usage:
+def effective(spec: JsonObject, side: str) -> Usage:
     """Requests or limits of a pod: containers and sidecars, or the largest moment of its start; then overhead."""
     total: Usage = {}
     for container in raw.tables(spec, "containers"):

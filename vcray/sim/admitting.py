@@ -77,6 +77,10 @@ class Admitting:
         """The PodGroup of that name."""
         return self._named(PODGROUPS, name, namespace)
 
+    def find(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
+        """An object of any kind that somebody watches."""
+        return self._named(resource, name, namespace)
+
     def _named(self, resource: Resource, name: str, namespace: str = "") -> JsonObject | None:
         observer = self._observers.all.get(resource.path())
         return observer.named(namespace, name) if observer else None

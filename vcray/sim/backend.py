@@ -18,8 +18,14 @@ class Backend(Protocol):
     @property
     def client(self) -> KubeClient: ...
 
-    async def start(self, scheduler_conf: str, settings: JsonObject | None = None) -> None:
-        """Bring up the cluster and the control plane on it; `settings` go before those of the back end."""
+    async def start(
+        self,
+        scheduler_conf: str,
+        settings: JsonObject | None = None,
+        operators: Mapping[str, str] | None = None,
+    ) -> None:
+        """Bring up the cluster and the control plane on it; `settings` go before those of the back end. `operators`: stand-ins
+        that run, each with its gang support."""
         ...
 
     async def stop(self) -> None:
@@ -51,7 +57,7 @@ class Backend(Protocol):
         ...
 
     async def stop_component(self, name: str) -> None:
-        """Stop `scheduler` or `controllers`: it begins nothing more, and writes that are under way are waited for."""
+        """Stop `scheduler`, `controllers` or `integrations`: it begins nothing more, and writes that are under way are waited for."""
         ...
 
     async def start_component(self, name: str) -> None:

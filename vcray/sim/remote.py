@@ -8,6 +8,7 @@ scenario's clock (`stamps`). What the control plane hears can be withheld on our
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 from vcray.actors.local_runtime import QUIET_TURNS
 from vcray.api.jsonview import dig_str
@@ -48,14 +49,18 @@ class RemoteWorld(ManualWorld):
 
     # -- life -------------------------------------------------------------------------------------------------
 
-    async def start(self, scheduler_conf: str, settings: JsonObject | None = None) -> None:
+    async def start(
+        self,
+        scheduler_conf: str,
+        settings: JsonObject | None = None,
+        operators: Mapping[str, str] | None = None,
+    ) -> None:
         await require_empty(self._client)
-        await self._begin(self._watched, scheduler_conf, settings or {})
+        await self._begin(self._watched, scheduler_conf, settings or {}, operators or {})
 
     async def stop(self) -> None:
         """Stop the control plane and take away all that the scenario and it have created."""
-        if self._plane is not None:
-            await self._plane.stop()
+        await self._end()
         await remove_all(self._own, self._traffic)
         await self._settled()
         await self._observers.stop()

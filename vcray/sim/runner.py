@@ -57,7 +57,8 @@ class _Run:
     async def all(self) -> Result:
         where = "start"
         try:
-            await self.backend.start(self.scenario.scheduler_conf, self.scenario.settings)
+            scenario = self.scenario
+            await self.backend.start(scenario.scheduler_conf, scenario.settings, scenario.operators)
             where = "given"
             await self._steps.create(self.scenario.given, where)
             await self.backend.rest()

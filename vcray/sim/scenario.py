@@ -22,6 +22,7 @@ from pydantic import (
 
 from vcray.api.meta import JsonObject
 from vcray.api.resources import resolve
+from vcray.cluster.operators.table import STAND_INS
 from vcray.config.settings import load
 from vcray.errors import ConfigError, did_you_mean
 from vcray.sim.configurations import CONFIGURATIONS
@@ -117,6 +118,15 @@ def _loads(value: dict[str, str]) -> dict[str, str]:
     return value
 
 
+def _operators(value: object) -> object:
+    """A list of names, or a map from names to their gang support."""
+    found = dict.fromkeys(value, "") if isinstance(value, list) else value
+    for name in found if isinstance(found, dict) else ():
+        if name not in STAND_INS:
+            raise ValueError(f"there is no stand-in operator '{name}'{did_you_mean(str(name), STAND_INS)}")
+    return found
+
+
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -131,6 +141,7 @@ def seconds(spelled: str) -> float:
 Count = Annotated[int | str, BeforeValidator(_count)]
 """A number, or a comparison such as `>=2`, `<5`, `2..3`."""
 
+Component = Literal["scheduler", "controllers", "integrations"]
 Kind = Annotated[str, AfterValidator(_kind)]
 Named = Annotated[str, AfterValidator(_named)]
 """`job/NAME`, `group/NAME`, `pod/NAME`, `queue/NAME`, `node/NAME`; NAME may hold globs."""
@@ -264,9 +275,9 @@ class Step(_Part):
     uncordon: str | None = None
     kubelet: Kubelet | None = None
     command: CommandStep | None = None
-    stop: Literal["scheduler", "controllers"] | None = None
-    start: Literal["scheduler", "controllers"] | None = None
-    restart: Literal["scheduler", "controllers", "all"] | None = None
+    stop: Component | None = None
+    start: Component | None = None
+    restart: Component | Literal["all"] | None = None
     hold: Target | None = None
     release: Target | None = None
     disconnect: Literal[True] | None = None
@@ -305,6 +316,7 @@ class Scenario(_Part):
     source: str = ""
     config: str | JsonObject = "K0"
     settings: JsonObject = {}
+    operators: Annotated[dict[str, Literal["", "volcano"]], BeforeValidator(_operators)] = {}
     given: Objects = Objects()
     steps: list[Step] = [Step(settle=True)]
     expect: Expectations = Expectations()

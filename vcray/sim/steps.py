@@ -24,7 +24,7 @@ from vcray.sim.scenario import (
 )
 from vcray.sim.shorthand import NOT_READY
 
-COMPONENTS = ("scheduler", "controllers")
+COMPONENTS = ("scheduler", "controllers", "integrations")
 
 
 class Steps:

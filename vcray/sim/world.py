@@ -15,10 +15,13 @@ from vcray.cluster.objects.store import Store
 from vcray.cluster.server.inprocess import InProcessTransport
 from vcray.core.decisions import Decisions
 from vcray.core.usage import NodeLoad, UsageTable
+from vcray.integrations.admission import service
+from vcray.integrations.known import built_in
 from vcray.kube.client import KubeClient
 from vcray.kube.transport import Transport
 from vcray.metrics import Metrics
 from vcray.sim.kubelet import ScenarioKubelet
+from vcray.sim.operating import Operating
 from vcray.sim.scenario import Kubelet
 
 
@@ -48,6 +51,7 @@ class ManualWorld:
         self.activity = Activity()
         self._make = make
         self._plane: ControlPlane | None = None
+        self._operating: Operating | None = None
         self._client: KubeClient
         self._kubelet: ScenarioKubelet
 
@@ -69,11 +73,26 @@ class ManualWorld:
             raise RuntimeError("the world has not started")
         return self._plane
 
-    async def _begin(self, transport: Transport, scheduler_conf: str, settings: JsonObject) -> None:
-        """Start a control plane on a transport of its own."""
+    async def _begin(
+        self,
+        transport: Transport,
+        scheduler_conf: str,
+        settings: JsonObject,
+        operators: Mapping[str, str],
+    ) -> None:
+        """Start a control plane, and stand-in operators, on a transport of their own."""
+        if operators:
+            self._operating = Operating(transport, operators, self.time, self.activity)
+            await self._operating.start()
         self._plane = self._make(transport, scheduler_conf, settings, self.time, self.activity)
         await self._plane.start()
         await self.rest()
+
+    async def _end(self) -> None:
+        """Stop the control plane, then the operators."""
+        for each in (self._plane, self._operating):
+            if each is not None:
+                await each.stop()
 
     async def rest(self) -> None:
         await self.activity.quiet()
@@ -117,16 +136,20 @@ class World(ManualWorld):
     def __init__(self, make: MakeControlPlane, order: int = 0) -> None:
         super().__init__(make)
         self.store = Store(clock=self.time, seed=order)
-        self.store.gates.append(VolcanoGate(self.store.storage, MUTATING))
+        self.store.gates.append(VolcanoGate(self.store.storage, (*MUTATING, service(built_in()))))
         self._watched = InProcessTransport(self.store, shuffle_seed=order or None)
         self._open(InProcessTransport(self.store))
 
-    async def start(self, scheduler_conf: str, settings: JsonObject | None = None) -> None:
-        await self._begin(self._watched, scheduler_conf, settings or {})
+    async def start(
+        self,
+        scheduler_conf: str,
+        settings: JsonObject | None = None,
+        operators: Mapping[str, str] | None = None,
+    ) -> None:
+        await self._begin(self._watched, scheduler_conf, settings or {}, operators or {})
 
     async def stop(self) -> None:
-        if self._plane is not None:
-            await self._plane.stop()
+        await self._end()
         await self._watched.close()
         await self._client.close()
 

@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias
 from vcray.api import names
 from vcray.api.jsonview import dig_str, dig_strings
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.resources import Resource
 from vcray.webhooks.resource_groups import ResourceGroup
 
 Patch: TypeAlias = tuple[JsonObject, ...]
@@ -40,6 +41,10 @@ class Look(Protocol):
 
     def podgroup(self, namespace: str, name: str) -> JsonObject | None:
         """The PodGroup of that name, None when there is none. Asked only by the rules of tenants."""
+        ...
+
+    def find(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
+        """An object of any kind, as it was a moment ago; None when there is none. Asked only by the rule of integrations."""
         ...
 
 

@@ -14,7 +14,7 @@ import jsonpatch
 from vcray.api import names
 from vcray.api.jsonview import dig_str
 from vcray.api.meta import JsonObject
-from vcray.api.resources import NAMESPACES, PODGROUPS, QUEUES
+from vcray.api.resources import NAMESPACES, PODGROUPS, QUEUES, Resource
 from vcray.cluster.admission.webhooks import refusal
 from vcray.cluster.objects.review import Review
 from vcray.cluster.objects.storage import Storage
@@ -26,14 +26,13 @@ MUTATING: Final = tuple(service for service in SERVICES if service.mutates)
 
 
 class StoredView:
-    """The queues, namespaces and PodGroups of a store. Implements `vcray.webhooks.base.Look`."""
+    """The objects of a store. Implements `vcray.webhooks.base.Look`."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
 
     def queue(self, name: str) -> JsonObject | None:
-        record = self._storage.get(QUEUES, "", name)
-        return None if record is None else record.decode()
+        return self.find(QUEUES, "", name)
 
     def queues(self) -> Sequence[JsonObject]:
         return [record.decode() for record in self._storage.scan(QUEUES)]
@@ -42,11 +41,13 @@ class StoredView:
         return [queue for queue in self.queues() if dig_str(queue, "spec", "parent") == parent]
 
     def namespace(self, name: str) -> JsonObject | None:
-        record = self._storage.get(NAMESPACES, "", name)
-        return None if record is None else record.decode()
+        return self.find(NAMESPACES, "", name)
 
     def podgroup(self, namespace: str, name: str) -> JsonObject | None:
-        record = self._storage.get(PODGROUPS, namespace, name)
+        return self.find(PODGROUPS, namespace, name)
+
+    def find(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
+        record = self._storage.get(resource, namespace, name)
         return None if record is None else record.decode()
 
 

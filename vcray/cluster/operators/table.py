@@ -1,0 +1,25 @@
+"""Which stand-ins there are: for each operator its kinds, and the controllers that look after them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from vcray.api.resources import RAYCLUSTERS, Resource
+from vcray.cluster.operators.base import Operator
+from vcray.cluster.operators.kuberay.rayclusters import RayClusters
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """One operator: `makes` build its controllers, given its gang support; `resources` are the kinds that it defines."""
+
+    makes: tuple[Callable[[str], Operator], ...]
+    resources: tuple[Resource, ...]
+
+
+STAND_INS: Final[Mapping[str, StandIn]] = {
+    "kuberay": StandIn((RayClusters,), (RAYCLUSTERS,)),
+}
+"""By the names of the projects."""

@@ -1,0 +1,88 @@
+"""Admission of the pods of other operators: our scheduler's name, the pod's group and its task, set before the pod is stored.
+
+Only what the owner asks for by a queue or a scheduler of ours, and only while the pod names no other scheduler: schedulerName cannot
+be changed later. A pod whose owner cannot be found goes on as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from vcray.api import names
+from vcray.api.jsonview import dig_str
+from vcray.api.meta import JsonObject
+from vcray.api.resources import PODS
+from vcray.controllers import raw
+from vcray.integrations import choices
+from vcray.integrations.base import Integration
+from vcray.integrations.trails import Trails, controllers_of
+from vcray.webhooks.base import Answer, Request, add
+from vcray.webhooks.services import Service
+
+PATH: Final = "/integrations/pods"
+
+
+def service(integrations: Sequence[Integration]) -> Service:
+    """The webhook for the pods of these integrations."""
+    dressing = Dressing(integrations)
+    listed = ", ".join(f"'{label}'" for label in sorted(dressing.labels))
+    only = f"has(object.metadata.labels) && [{listed}].exists(label, label in object.metadata.labels)"
+    return Service(
+        PATH,
+        "integrations.pods.vcray.io",
+        True,
+        PODS,
+        ("CREATE",),
+        dressing.admit,
+        must_answer=False,
+        only=only,
+    )
+
+
+class Dressing:
+    """The rule, for a set of integrations."""
+
+    def __init__(self, integrations: Sequence[Integration]) -> None:
+        self._trails = Trails(integrations)
+        self.labels = self._trails.labels
+
+    def admit(self, request: Request) -> Answer:
+        """A patch for a pod of ours; none for any other."""
+        pod = request.new
+        scheduler = dig_str(pod, "spec", "schedulerName")
+        foreign = scheduler not in ("", names.DEFAULT_SCHEDULER_NAME, *request.rules.scheduler_names)
+        if (
+            request.operation != "CREATE"
+            or foreign
+            or not self._trails.may_own(pod)
+            or len(list(controllers_of(pod))) > 1
+        ):
+            return Answer()
+        placed = (
+            pod
+            if raw.namespace(pod)
+            else {**pod, "metadata": {**raw.table(pod, "metadata"), "namespace": request.namespace}}
+        )
+        owned = self._trails.owner(placed, request.look.find)
+        if owned is None:
+            return Answer()
+        asks = owned.integration.asks(owned.owner)
+        namespace = request.look.namespace(request.namespace)
+        if not choices.is_ours(asks, owned.owner, namespace, request.rules.scheduler_names):
+            return Answer()
+        member = owned.integration.member(owned.owner, pod)
+        notes = {} if member is None else {names.GROUP_NAME: member.group, names.TASK_SPEC: member.task}
+        return Answer(patch=tuple(_patch(pod, scheduler, notes, request.rules.scheduler_name)))
+
+
+def _patch(pod: JsonObject, scheduler: str, notes: dict[str, str], ours: str) -> Iterator[JsonObject]:
+    if scheduler in ("", names.DEFAULT_SCHEDULER_NAME):
+        yield add("/spec/schedulerName", ours)
+    present = raw.annotations_of(pod)
+    missing = {key: value for key, value in notes.items() if value and key not in present}
+    if missing and not present:
+        yield add("/metadata/annotations", raw.strings(missing))
+        return
+    for key, value in missing.items():
+        yield add("/metadata/annotations/" + key.replace("~", "~0").replace("/", "~1"), value)

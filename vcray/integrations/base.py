@@ -1,0 +1,162 @@
+"""What an integration is: it reads an object of another operator and says as which gangs that operator's pods are to start.
+
+Pure: objects in, `Gang`s out. One module a kind; the keeper of groups (`keeping`) does what all kinds have in common: it makes and
+follows the PodGroups, lets pods join them, and stands down where the operator makes the groups itself. `examining` has
+`check_integration` for authors.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeAlias
+
+from vcray.api.meta import JsonObject
+from vcray.api.resources import Resource
+from vcray.controllers import raw
+from vcray.controllers.base import Change, Seen
+from vcray.controllers.podusage import Usage
+
+
+class Malformed(ValueError):
+    """The object cannot be read; the text says what is wrong, where, and what to do. It becomes an event on the object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """An object by its place."""
+
+    resource: Resource
+    namespace: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        """Requests about one object are handled one after the other."""
+        return f"{self.resource.kind}/{self.namespace}/{self.name}"
+
+    @classmethod
+    def of(cls, resource: Resource, obj: JsonObject) -> Ref:
+        """The place of an object."""
+        return cls(resource, raw.namespace(obj), raw.name(obj))
+
+
+@dataclass(frozen=True, slots=True)
+class SubGroups:
+    """Units of `size` pods of one part, placed each as a whole, at least `minimum` of them. `keys` are the labels by whose values
+    units are told apart, `labels` those of the pods that form them."""
+
+    size: int
+    minimum: int
+    labels: Mapping[str, str]
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Pods of one template: `minimum` of them start together, room is asked for `reserved`.
+
+    `beside` is what the operator adds to each pod: containers that the template does not show."""
+
+    task: str
+    minimum: int
+    reserved: int
+    template: JsonObject = field(default_factory=dict)
+    sub_groups: SubGroups | None = None
+    beside: Usage = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """Pods that start together, as a PodGroup `name`. A gang without parts holds no room.
+
+    `min_member` and `min_resources` (a ResourceList) are given where the object says them itself, else they follow from the parts.
+    `owner` is given where the group goes with another object than the one that was asked about."""
+
+    name: str
+    parts: tuple[Part, ...] = ()
+    min_member: int | None = None
+    min_resources: JsonObject | None = None
+    owner: tuple[Resource, JsonObject] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """What an object asks for in fields of its own kind, and its pod templates, the leader's first.
+
+    `manager` is who else looks after the object, empty when its own operator does."""
+
+    queue: str = ""
+    priority_class: str = ""
+    templates: tuple[JsonObject, ...] = ()
+    manager: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Where a pod belongs: the name of its group and its task there."""
+
+    group: str
+    task: str
+
+
+Find: TypeAlias = Callable[[Resource, str, str], JsonObject | None]
+"""An object by resource, namespace and name, as last seen."""
+
+
+class Integration(ABC):
+    """One kind of object. `kinds` are the objects that gangs are made for, `reads` what else answers rest on.
+
+    `pod_labels`: each pod that may be one of its has at least one of them. `follows_pods`: gangs depend on the pods there are.
+    Instances remember nothing."""
+
+    name: ClassVar[str]
+    kinds: ClassVar[tuple[Resource, ...]]
+    reads: ClassVar[tuple[Resource, ...]] = ()
+    pod_labels: ClassVar[tuple[str, ...]]
+    follows_pods: ClassVar[bool] = False
+
+    @abstractmethod
+    def asks(self, owner: JsonObject) -> Asks:
+        """What the object asks for; of one that is malformed, whatever can be read."""
+
+    @abstractmethod
+    def gangs(self, owner: JsonObject, seen: Seen) -> Sequence[Gang]:
+        """The gangs of an object as it is now; none when its pods belong to another object's gang. Raises Malformed."""
+
+    @abstractmethod
+    def member(self, owner: JsonObject, pod: JsonObject) -> Member | None:
+        """Where a pod of this object belongs; None for one that starts by itself."""
+
+    def owns(self, obj: JsonObject) -> bool:
+        """Is this object of one of `kinds` one that the integration is about?"""
+        return True
+
+    def concerned(self, change: Change, seen: Seen) -> Iterable[Ref]:
+        """Objects whose gangs may differ after a change of something in `reads`."""
+        return ()
+
+    def rests(self, owner: JsonObject, seen: Seen) -> str:
+        """Why the object wants no room now (`suspended`, `finished`), empty while it does.
+
+        A group that its operator left with this object, and that has no pod any more, then holds none."""
+        return ""
+
+
+def count(owner: JsonObject, where: str, *path: str | int, default: int) -> int:
+    """A number of pods. Malformed when it is there and is none, or below zero; `where` names it."""
+    found = raw.at(owner, *path)
+    if found is None:
+        return default
+    if not isinstance(found, int) or isinstance(found, bool) or found < 0:
+        raise Malformed(f"{where}: must be a whole number of at least 0, got {found!r}")
+    return found
+
+
+def template(owner: JsonObject, where: str, *path: str | int) -> JsonObject:
+    """A pod template. Malformed when there is none, or one without containers."""
+    found = raw.table(owner, *path)
+    if not raw.tables(found, "spec", "containers"):
+        raise Malformed(f"{where}: a pod template with containers is missing")
+    return found

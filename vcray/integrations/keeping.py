@@ -1,0 +1,326 @@
+"""Keeps the PodGroups of other operators' objects, for all kinds alike: makes them, follows their objects, lets pods join.
+
+Where the operator itself made a group (it controls it by the same object, without our label) we stand down, and only say on the
+group when its object rests without pods: such a group holds no room, whatever its spec says (kuberay#5183, #4473). A group of
+another object is never written: the object gets an event and waits. Nothing is remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from vcray.api import names
+from vcray.api.meta import JsonObject
+from vcray.api.resources import NAMESPACES, PODGROUPS, PODS, Resource
+from vcray.controllers import raw
+from vcray.controllers.base import (
+    Change,
+    Create,
+    Delete,
+    Effects,
+    Emit,
+    Outcome,
+    Patch,
+    Read,
+    ReconcileError,
+    Request,
+    Seen,
+    Steps,
+    one_object_each,
+)
+from vcray.integrations import choices
+from vcray.integrations.base import Asks, Gang, Integration, Malformed, Ref
+from vcray.integrations.podgroups import changes, podgroup, spec_of
+from vcray.integrations.trails import Owned, Trails, controllers_of
+
+INVALID: Final = "InvalidSpec"
+CONFLICT: Final = "PodGroupConflict"
+OTHER_SCHEDULER: Final = "OtherScheduler"
+TWO_OWNERS: Final = "TwoOwners"
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Let a pod into its group."""
+
+    namespace: str
+    pod: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.pod}"
+
+
+class GroupKeeper:
+    """One controller for all integrations. `scheduler_names` are ours. Implements `vcray.controllers.base.Controller`."""
+
+    name = "integrations"
+    starts_anew = True
+    max_requeue = -1
+
+    def __init__(
+        self, integrations: Sequence[Integration], scheduler_names: Collection[str] = (names.SCHEDULER_NAME,)
+    ) -> None:
+        self._integrations = tuple(integrations)
+        self._schedulers = frozenset(scheduler_names)
+        self._trails = Trails(integrations)
+        resources = [PODS, PODGROUPS, NAMESPACES]
+        for each in integrations:
+            resources += [*each.kinds, *each.reads]
+        self.watches = tuple(dict.fromkeys(resources))
+
+    # -- what changes ask for -------------------------------------------------------------------------------------------
+
+    def requests(self, change: Change, seen: Seen) -> Iterable[Request]:
+        """Objects to look at anew, and pods without a group."""
+        found: dict[Request, None] = {}
+        for each in one_object_each(change):
+            found |= dict.fromkeys(self._requests(each, seen))
+        return found
+
+    def _requests(self, change: Change, seen: Seen) -> Iterator[Request]:
+        resource = change.resource
+        if resource == PODGROUPS:
+            yield from self._controlled_by(change.object)
+        elif resource == PODS:
+            yield from self._about_pod(change, seen)
+        elif resource == NAMESPACES:
+            yield from self._of_namespace(change, seen)
+        if change.new is not None and self._trails.speaker(resource, change.new) is not None:
+            yield Ref.of(resource, change.new)
+        for integration in self._integrations:
+            if resource in integration.reads:
+                yield from integration.concerned(change, seen)
+
+    def _controlled_by(self, group: JsonObject) -> Iterator[Request]:
+        above = raw.controller(group)
+        for integration in self._integrations:
+            for kind in integration.kinds:
+                if (kind.api_version, kind.kind) == (raw.text(above, "apiVersion"), raw.text(above, "kind")):
+                    yield Ref(kind, raw.namespace(group), raw.text(above, "name"))
+
+    def _about_pod(self, change: Change, seen: Seen) -> Iterator[Request]:
+        pod = change.object
+        if not self._trails.may_own(pod):
+            return
+        if change.new is not None and change.old is None and not raw.annotation(pod, names.GROUP_NAME):
+            yield Join(raw.namespace(pod), raw.name(pod))
+        owned = self._trails.owner(pod, self._finder(seen))
+        if owned is not None and owned.integration.follows_pods and _counts_anew(change):
+            yield Ref.of(owned.resource, owned.owner)
+
+    def _of_namespace(self, change: Change, seen: Seen) -> Iterator[Request]:
+        old, new = (
+            "" if each is None else raw.annotation(each, names.POD_QUEUE_NAME)
+            for each in (change.old, change.new)
+        )
+        if change.new is None or old == new:
+            return
+        for integration in self._integrations:
+            for kind in integration.kinds:
+                for owner in seen.list(kind, raw.name(change.new)) if kind != PODS else ():
+                    yield Ref.of(kind, owner)
+
+    # -- carrying out ---------------------------------------------------------------------------------------------------
+
+    def reconcile(self, request: Request, seen: Seen, now: float) -> Effects:
+        """Keep the groups of one object, or let one pod join. ReconcileError when a write was refused."""
+        if isinstance(request, Join):
+            yield from self._join(request, seen)
+            return
+        assert isinstance(request, Ref)
+        owner = seen.get(request.resource, request.namespace, request.name)
+        if owner is None or raw.terminating(owner):
+            return
+        speaker = self._trails.speaker(request.resource, owner)
+        if speaker is not None:
+            yield from self._keep(Owned(speaker, request.resource, owner), seen)
+
+    def gave_up(self, request: Request, seen: Seen, now: float) -> Effects:
+        """Never comes: failures of this controller do not count."""
+        yield from ()
+
+    def _keep(self, owned: Owned, seen: Seen) -> Effects:
+        speaker, owner = owned.integration, owned.owner
+        groups = [each for each in seen.owned(PODGROUPS, raw.uid(owner)) if _controls(owner, each)]
+        made_here = [each for each in groups if _is_kept(each)]
+        theirs = [each for each in groups if not _is_kept(each)]
+        if theirs:
+            yield from _release(speaker.rests(owner, seen), theirs)
+            return
+        asks = speaker.asks(owner)
+        namespace = seen.get(NAMESPACES, "", raw.namespace(owner))
+        if not made_here and not choices.is_ours(asks, owner, namespace, self._schedulers):
+            return
+        try:
+            gangs = speaker.gangs(owner, seen)
+        except Malformed as error:
+            yield Emit(owned.resource, owner, "Warning", INVALID, str(error))
+            return
+        for gang in gangs:
+            yield from self._keep_one(owned, gang, asks, namespace, seen)
+        wanted = {gang.name for gang in gangs}
+        for group in made_here:
+            if raw.name(group) not in wanted:
+                yield from _delete(group)
+
+    def _keep_one(
+        self, owned: Owned, gang: Gang, asks: Asks, namespace: JsonObject | None, seen: Seen
+    ) -> Effects:
+        owner = owned.owner
+        spec = spec_of(
+            gang,
+            choices.named_queue(asks, owner, namespace),
+            choices.priority_class(asks, owner),
+            choices.network_topology(owner),
+        )
+        resource, holder = gang.owner or (owned.resource, owner)
+        space = raw.namespace(owner)
+        present = seen.get(PODGROUPS, space, gang.name)
+        if present is None:
+            made = podgroup(gang, spec, space, holder, resource, owned.integration.name)
+            _must(
+                (yield Create(PODGROUPS, made)), f"create PodGroup {space}/{gang.name}", already_exists=True
+            )
+        elif _is_kept(present) and _was_of_a_namesake(holder, present):
+            yield from _delete(present)
+            raise ReconcileError(f"PodGroup {space}/{gang.name} was of another {resource.kind}", counts=False)
+        elif _is_kept(present) and _controls(holder, present):
+            patch = changes(present, spec)
+            if patch:
+                outcome = yield Patch(PODGROUPS, space, gang.name, patch, "json")
+                _must(outcome, f"update PodGroup {space}/{gang.name}")
+        elif not _controls(holder, present):
+            yield Emit(owned.resource, owner, "Warning", CONFLICT, _taken(present))
+
+    # -- pods -----------------------------------------------------------------------------------------------------------
+
+    def _join(self, request: Join, seen: Seen) -> Effects:
+        pod = seen.get(PODS, request.namespace, request.pod)
+        if pod is None or raw.terminating(pod) or raw.annotation(pod, names.GROUP_NAME):
+            return
+        claims = list(controllers_of(pod))
+        if len(claims) > 1:
+            spoken = " and ".join(f'{each.get("kind")} "{each.get("name")}"' for each in claims)
+            yield Emit(PODS, pod, "Warning", TWO_OWNERS, f"{spoken} both claim this pod; it joins no group")
+            return
+        owned = yield from self._owner(pod, seen)
+        member = None if owned is None else owned.integration.member(owned.owner, pod)
+        if owned is None or member is None:
+            return
+        if raw.text(pod, "spec", "schedulerName") not in self._schedulers:
+            yield from self._tell_other_scheduler(pod, owned, seen)
+            return
+        notes: JsonObject = {names.GROUP_NAME: member.group}
+        if member.task and not raw.annotation(pod, names.TASK_SPEC):
+            notes[names.TASK_SPEC] = member.task
+        outcome = yield Patch(
+            PODS, request.namespace, request.pod, {"metadata": {"annotations": notes}}, "strategic"
+        )
+        if not outcome.not_found:
+            _must(outcome, f"annotate pod {request.key}")
+
+    def _tell_other_scheduler(self, pod: JsonObject, owned: Owned, seen: Seen) -> Effects:
+        """Its group would wait for ever: the pod goes to another scheduler (trap T13)."""
+        namespace = seen.get(NAMESPACES, "", raw.namespace(pod))
+        asks = owned.integration.asks(owned.owner)
+        if choices.is_ours(asks, owned.owner, namespace, self._schedulers):
+            theirs = raw.text(pod, "spec", "schedulerName") or names.DEFAULT_SCHEDULER_NAME
+            ours = min(self._schedulers)
+            what = f'pod "{raw.name(pod)}" goes to scheduler "{theirs}"; set schedulerName: {ours} in its template'
+            yield Emit(owned.resource, owned.owner, "Warning", OTHER_SCHEDULER, what)
+
+    def _owner(self, pod: JsonObject, seen: Seen) -> Steps[Owned | None]:
+        """The pod's owner; what stands between them and is not mirrored is read."""
+        read: dict[tuple[Resource, str, str], JsonObject | None] = {}
+        while True:
+            missing: list[tuple[Resource, str, str]] = []
+
+            def find(
+                resource: Resource,
+                namespace: str,
+                name: str,
+                missing: list[tuple[Resource, str, str]] = missing,
+            ) -> JsonObject | None:
+                if resource in self.watches:
+                    return seen.get(resource, namespace, name)
+                if (resource, namespace, name) not in read:
+                    missing.append((resource, namespace, name))
+                return read.get((resource, namespace, name))
+
+            owned = self._trails.owner(pod, find)
+            if owned is not None or not missing:
+                return owned
+            outcome = yield Read(*missing[0])
+            if not outcome.ok and not outcome.not_found:
+                raise ReconcileError(f"read the owner of pod {raw.name(pod)}: {outcome.why}", counts=False)
+            read[missing[0]] = outcome.object if outcome.ok else None
+
+    def _finder(self, seen: Seen) -> Finder:
+        return Finder(seen, self.watches)
+
+
+@dataclass(frozen=True, slots=True)
+class Finder:
+    """Finds what is mirrored, and nothing else."""
+
+    seen: Seen
+    mirrored: tuple[Resource, ...]
+
+    def __call__(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
+        return self.seen.get(resource, namespace, name) if resource in self.mirrored else None
+
+
+def _counts_anew(change: Change) -> bool:
+    """Did a pod come, go, change its phase or begin to go?"""
+    if change.old is None or change.new is None:
+        return True
+    return any(
+        raw.text(change.old, *path) != raw.text(change.new, *path)
+        for path in (("status", "phase"), ("metadata", "deletionTimestamp"))
+    )
+
+
+def _is_kept(group: JsonObject) -> bool:
+    return names.MANAGED_BY in raw.labels_of(group)
+
+
+def _controls(owner: JsonObject, group: JsonObject) -> bool:
+    return raw.controlled_by(group, raw.uid(owner))
+
+
+def _was_of_a_namesake(owner: JsonObject, group: JsonObject) -> bool:
+    """Is the group's owner one that had this name and kind before?"""
+    above = raw.controller(group)
+    same = (raw.text(above, "name"), raw.text(above, "kind")) == (raw.name(owner), raw.text(owner, "kind"))
+    return same and raw.text(above, "uid") != raw.uid(owner)
+
+
+def _taken(group: JsonObject) -> str:
+    above = raw.controller(group)
+    who = f'{above["kind"]} "{above.get("name")}"' if above.get("kind") else "nobody"
+    return f'PodGroup "{raw.name(group)}" is there already and belongs to {who}; rename one of the two'
+
+
+def _release(why: str, groups: Sequence[JsonObject]) -> Effects:
+    """Say on groups of others that their object rests, or that it does no more."""
+    for group in groups:
+        if raw.annotation(group, names.RELEASED) == why:
+            continue
+        note: JsonObject = {"metadata": {"annotations": {names.RELEASED: why or None}}}
+        outcome = yield Patch(PODGROUPS, raw.namespace(group), raw.name(group), note)
+        if not outcome.not_found:
+            _must(outcome, f"annotate PodGroup {raw.namespace(group)}/{raw.name(group)}")
+
+
+def _delete(group: JsonObject) -> Effects:
+    outcome = yield Delete(PODGROUPS, raw.namespace(group), raw.name(group), uid=raw.uid(group))
+    if not outcome.not_found and not outcome.conflict:
+        _must(outcome, f"delete PodGroup {raw.namespace(group)}/{raw.name(group)}")
+
+
+def _must(outcome: Outcome, doing: str, already_exists: bool = False) -> None:
+    if not outcome.ok and not (already_exists and outcome.already_exists):
+        raise ReconcileError(f"{doing}: {outcome.why}", counts=False)

@@ -1,0 +1,63 @@
+"""Stand-in operators at work on an API server, with Kubernetes' own workload controllers beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from vcray.actors.local_runtime import ActiveTransport, Activity, LocalRuntime
+from vcray.actors.parts import Facts, Place
+from vcray.actors.reconciler import ControllerHost
+from vcray.actors.runtime import Time
+from vcray.actors.watches import watch_all
+from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS
+from vcray.cluster.operators.definitions import definitions
+from vcray.cluster.operators.table import STAND_INS
+from vcray.cluster.workloads.manager import Workloads
+from vcray.kube.client import KubeClient
+from vcray.kube.errors import AlreadyExists
+from vcray.kube.events import EventRecorder
+from vcray.kube.transport import Transport
+from vcray.metrics import Metrics
+
+
+class Operating:
+    """Some stand-ins by name, each with its gang support (`volcano` or empty). `workloads`: Kubernetes' own controllers as well."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        chosen: Mapping[str, str],
+        time: Time,
+        activity: Activity | None = None,
+        workloads: bool = True,
+    ) -> None:
+        self._transport = transport if activity is None else ActiveTransport(transport, activity)
+        self._chosen = {name: chosen[name] for name in sorted(chosen)}
+        self._time = time
+        self._runtime = LocalRuntime(time, activity=activity)
+        self._workloads = Workloads(self._transport, time) if workloads else None
+
+    async def start(self) -> None:
+        """Install the definitions of their kinds, then begin."""
+        client = KubeClient(self._transport, "vcray-operators", sleep=self._time.sleep)
+        resources = [each for name in self._chosen for each in STAND_INS[name].resources]
+        for definition in definitions(tuple(dict.fromkeys(resources))):
+            with suppress(AlreadyExists):
+                await client.create(CUSTOMRESOURCEDEFINITIONS, None, definition)
+        made = [make(gang) for name, gang in self._chosen.items() for make in STAND_INS[name].makes]
+        metrics = Metrics()
+        host = ControllerHost(
+            made, client, EventRecorder(client, "operators", self._time), self._time, metrics, counts=False
+        )
+        place = Place(Facts(), self._runtime, self._transport, metrics, self._runtime.handle)
+        handle = await self._runtime.spawn("operators", lambda: host)
+        watch_all(place, client, host.watched, handle)
+        if self._workloads is not None:
+            await self._workloads.start()
+
+    async def stop(self) -> None:
+        """End all work."""
+        if self._workloads is not None:
+            await self._workloads.stop()
+        await self._runtime.stop()
