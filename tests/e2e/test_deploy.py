@@ -26,7 +26,7 @@ Object = dict[str, Any]
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 NAMESPACE = "volcano-system"
-COMPONENTS = ("scheduler", "controllers", "admission")
+COMPONENTS = ("scheduler", "controllers", "integrations", "admission")
 
 
 def kubectl(server: ControlPlane, *arguments: str | Path, stdin: str | None = None) -> str:
@@ -76,9 +76,9 @@ def applied(server: ControlPlane) -> Iterator[str]:
 
 @pytest.fixture
 def programs(server: ControlPlane, applied: str, tmp_path: Path) -> Iterator[dict[str, Program]]:
-    """The processes of the three Deployments, each with its ServiceAccount's token."""
+    """The processes of the Deployments, each with its ServiceAccount's token."""
     started: dict[str, Program] = {}
-    for component in ("admission", "controllers", "scheduler"):
+    for component in ("admission", "integrations", "controllers", "scheduler"):
         container = container_of(server, component)
         assert container["command"] == ["vcray", "run"]
         flags = [each for each in container["args"] if not each.startswith("--metrics-")]

@@ -24,6 +24,7 @@ COMPONENTS: Final = (SCHEDULER, AGENT_SCHEDULER, CONTROLLERS, INTEGRATIONS, ADMI
 LEASES: Final[Mapping[str, str]] = {
     CONTROLLERS: "vc-controller-manager",
     AGENT_SCHEDULER: "vc-agent-scheduler",
+    INTEGRATIONS: "vcray-integrations",
 }
 """The Lease of a process that runs one component alone; any other holds the scheduler's."""
 
