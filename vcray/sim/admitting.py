@@ -14,12 +14,15 @@ import msgspec
 from vcray.api.jsonview import dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import NAMESPACES, PODGROUPS, QUEUES, Resource
+from vcray.integrations.admission import service as integrations_service
+from vcray.integrations.known import built_in
 from vcray.sim.observer import Observers
 from vcray.sim.requestpath import Target
 from vcray.webhooks.base import Request, Rules
 from vcray.webhooks.services import SERVICES, Service
 
 _RULES: Final = Rules()
+_SERVICES: Final = (*SERVICES, integrations_service(built_in()))
 
 
 class Admitting:
@@ -30,7 +33,7 @@ class Admitting:
 
     def __call__(self, target: Target, body: bytes | None) -> bytes | None:
         """The body of a creation, completed."""
-        for service in SERVICES:
+        for service in _SERVICES:
             if body is not None and self._concerns(service, target):
                 body = self._complete(service, target, body)
         return body

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from vcray.actors.local_runtime import ActiveTransport, Activity, LocalRuntime
@@ -13,7 +13,7 @@ from vcray.actors.watches import watch_all
 from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS
 from vcray.cluster.operators.definitions import definitions
 from vcray.cluster.operators.table import STAND_INS
-from vcray.cluster.workloads.manager import Workloads
+from vcray.cluster.workloads.manager import OF_PODS, Workloads
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import AlreadyExists
 from vcray.kube.events import EventRecorder
@@ -21,8 +21,18 @@ from vcray.kube.transport import Transport
 from vcray.metrics import Metrics
 
 
+async def install(transport: Transport, chosen: Iterable[str]) -> None:
+    """Create the definitions of the kinds of these operators; those that are there are left as they are."""
+    client = KubeClient(transport, "vcray-operators")
+    resources = [each for name in sorted(chosen) for each in STAND_INS[name].resources]
+    for definition in definitions(tuple(dict.fromkeys(resources))):
+        with suppress(AlreadyExists):
+            await client.create(CUSTOMRESOURCEDEFINITIONS, None, definition)
+
+
 class Operating:
-    """Some stand-ins by name, each with its gang support (`volcano` or empty). `workloads`: Kubernetes' own controllers as well."""
+    """Some stand-ins by name, each with its gang support (`volcano` or empty). `workloads`: Kubernetes' controllers of
+    pods as well, for servers that have none."""
 
     def __init__(
         self,
@@ -36,15 +46,11 @@ class Operating:
         self._chosen = {name: chosen[name] for name in sorted(chosen)}
         self._time = time
         self._runtime = LocalRuntime(time, activity=activity)
-        self._workloads = Workloads(self._transport, time) if workloads else None
+        self._workloads = Workloads(self._transport, time, controllers=OF_PODS) if workloads else None
 
     async def start(self) -> None:
-        """Install the definitions of their kinds, then begin."""
+        """Begin; the definitions of their kinds are there."""
         client = KubeClient(self._transport, "vcray-operators", sleep=self._time.sleep)
-        resources = [each for name in self._chosen for each in STAND_INS[name].resources]
-        for definition in definitions(tuple(dict.fromkeys(resources))):
-            with suppress(AlreadyExists):
-                await client.create(CUSTOMRESOURCEDEFINITIONS, None, definition)
         made = [make(gang) for name, gang in self._chosen.items() for make in STAND_INS[name].makes]
         metrics = Metrics()
         host = ControllerHost(

@@ -20,6 +20,7 @@ from vcray.kube.transport import Transport
 from vcray.sim.admitting import Admitting
 from vcray.sim.belongings import Belongings, remove_all
 from vcray.sim.observer import Observers, too_late
+from vcray.sim.operating import install
 from vcray.sim.overwriting import overwrite
 from vcray.sim.traffic import TappedTransport, TrackedTransport, Traffic
 from vcray.sim.world import MakeControlPlane, ManualWorld
@@ -42,8 +43,9 @@ class RemoteWorld(ManualWorld):
         self._server = transport
         self._observers = Observers(transport)
         self._traffic = Traffic(self._observers, self.time.now)
-        self._watched = TappedTransport(transport, self._traffic)
-        self._own = TrackedTransport(transport, self._traffic, Admitting(self._observers))
+        admitting = Admitting(self._observers)
+        self._watched = TappedTransport(transport, self._traffic, admitting)
+        self._own = TrackedTransport(transport, self._traffic, admitting)
         self._belongings = Belongings(self._own, self._traffic, self._observers)
         self._open(self._own)
 
@@ -56,6 +58,7 @@ class RemoteWorld(ManualWorld):
         operators: Mapping[str, str] | None = None,
     ) -> None:
         await require_empty(self._client)
+        await install(self._server, operators or ())  # they stay: the next scenario may want them too
         await self._begin(self._watched, scheduler_conf, settings or {}, operators or {})
 
     async def stop(self) -> None:

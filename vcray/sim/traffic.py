@@ -158,8 +158,10 @@ class _Tap:
 class TappedTransport(TrackedTransport):
     """The control plane's transport: its watches can be cut, and the events of single objects withheld."""
 
-    def __init__(self, transport: Transport, traffic: Traffic) -> None:
-        super().__init__(transport, traffic)
+    def __init__(
+        self, transport: Transport, traffic: Traffic, admit: Callable[[Target, bytes | None], bytes | None]
+    ) -> None:
+        super().__init__(transport, traffic, admit)
         self._taps: list[_Tap] = []
         self._held: set[tuple[str, tuple[str, str]]] = set()
 

@@ -21,7 +21,7 @@ from vcray.kube.client import KubeClient
 from vcray.kube.transport import Transport
 from vcray.metrics import Metrics
 from vcray.sim.kubelet import ScenarioKubelet
-from vcray.sim.operating import Operating
+from vcray.sim.operating import Operating, install
 from vcray.sim.scenario import Kubelet
 
 
@@ -146,6 +146,7 @@ class World(ManualWorld):
         settings: JsonObject | None = None,
         operators: Mapping[str, str] | None = None,
     ) -> None:
+        await install(self._watched, operators or ())
         await self._begin(self._watched, scheduler_conf, settings or {}, operators or {})
 
     async def stop(self) -> None:

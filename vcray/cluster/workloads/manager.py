@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vcray.cluster.workloads.accounts import RootCertificateController, ServiceAccountController
@@ -52,6 +52,14 @@ CONTROLLERS: tuple[Callable[[Shared], Controller], ...] = (
     VolumeBinder,
     EphemeralVolumeController,
 )
+OF_PODS: tuple[Callable[[Shared], Controller], ...] = (
+    DeploymentController,
+    ReplicaSetController,
+    StatefulSetController,
+    JobController,
+    TtlController,
+)
+"""Those that make and remove pods for somebody's objects."""
 FIELD_MANAGER = "kube-controller-manager"
 
 
@@ -64,7 +72,7 @@ class WorkloadStatistics:
 
 
 class Workloads:
-    """Every controller, over shared informers.
+    """Every controller, or those of `controllers`, over shared informers.
 
     `certificate_authority` (PEM) is published in every namespace; empty where it is not known. `default_scheduler` adds a
     simple scheduler for pods that name no other, for servers on which no better one runs.
@@ -76,11 +84,12 @@ class Workloads:
         time: Time | None = None,
         certificate_authority: str = "",
         default_scheduler: bool = False,
+        controllers: Sequence[Callable[[Shared], Controller]] = CONTROLLERS,
     ) -> None:
         self.time: Time = time or SystemTime()
         client = KubeClient(transport, FIELD_MANAGER, sleep=self.time.sleep)
         self.shared = Shared(client, self.time, certificate_authority)
-        makes = (*CONTROLLERS, DefaultScheduler) if default_scheduler else CONTROLLERS
+        makes = (*controllers, DefaultScheduler) if default_scheduler else controllers
         self.controllers = [make(self.shared) for make in makes]
         self._tasks: list[asyncio.Task[None]] = []
 
