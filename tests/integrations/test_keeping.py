@@ -63,16 +63,12 @@ def test_queue_of_the_namespace_is_followed_while_the_group_waits() -> None:
     put_cluster(w, queue="")
     assert not w.podgroups()
 
-    w.put(
-        NAMESPACES, {"metadata": {"name": "ns", "annotations": {"scheduling.volcano.sh/queue-name": "n"}}}
-    )
+    w.put(NAMESPACES, {"metadata": {"name": "ns", "annotations": {"scheduling.volcano.sh/queue-name": "n"}}})
     w.settle()
     assert raw.text(group(w), "spec", "queue") == "n"
 
     w.admit()
-    w.put(
-        NAMESPACES, {"metadata": {"name": "ns", "annotations": {"scheduling.volcano.sh/queue-name": "m"}}}
-    )
+    w.put(NAMESPACES, {"metadata": {"name": "ns", "annotations": {"scheduling.volcano.sh/queue-name": "m"}}})
     w.settle()
     assert raw.text(group(w), "spec", "queue") == "n"
 
@@ -119,7 +115,10 @@ def test_pod_that_two_owners_claim_joins_nothing_and_says_so() -> None:
     w.put(PODS, pod)
     w.settle()
 
-    assert w.events[-1] == ("TwoOwners", 'RayCluster "r" and Other "r" both claim this pod; it joins no group')
+    assert w.events[-1] == (
+        "TwoOwners",
+        'RayCluster "r" and Other "r" both claim this pod; it joins no group',
+    )
     assert raw.annotations_of(w.objects[PODS, "ns", "p"]) == {}
 
 
