@@ -83,6 +83,16 @@ class Embedded:
         await workloads.start()
         self._stack.push_async_callback(workloads.stop)
 
+    async def start_operators(self) -> None:
+        """The stand-ins for other operators, with the definitions of their kinds."""
+        from vcray.actors.timekeeping import WallTime
+        from vcray.sim.operating import Operating, install
+
+        await install(self._server.transport, self._options.operators)
+        operating = Operating(self._server.transport, self._options.operators, WallTime(), workloads=False)
+        await operating.start()
+        self._stack.push_async_callback(operating.stop)
+
     async def start_nodes(self) -> None:
         """The simulated nodes."""
         options = self._options

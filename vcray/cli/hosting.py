@@ -10,9 +10,9 @@ import asyncio
 import contextlib
 import os
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from vcray.cli.child import Child
@@ -23,7 +23,7 @@ from vcray.errors import InputError, Problem, VcrayError
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
     """What `vcray up` is told. `control_plane` is the command to run, with `{kubeconfig}` in it; empty means none.
-    `default_scheduler`: pods that name no scheduler are bound here, as no control plane does it.
+    `operators`: stand-ins that run, each with its gang support. `default_scheduler`: pods that name no scheduler are bound here, as no control plane does it.
 
     Each of the `nodes` simulated nodes has what `node_cpu` and `node_memory` (quantities), `node_gpu` and `node_pods` say; their containers live `speed` times faster.
     """
@@ -37,6 +37,7 @@ class ClusterOptions:
     speed: float = 1.0
     data_dir: Path | None = None
     kubeconfig_out: Path | None = None
+    operators: Mapping[str, str] = field(default_factory=dict)
     control_plane: Sequence[str] = ()
     default_scheduler: bool = False
 
@@ -77,6 +78,9 @@ async def hosted(
         folder.write(here)
         write_atomically(folder.kubeconfig, server.kubeconfig().encode())
         await embedded.start_workloads()
+        if options.operators:
+            progress("operators")
+            await embedded.start_operators()
         if options.nodes:
             progress(f"{options.nodes} nodes")
             await embedded.start_nodes()

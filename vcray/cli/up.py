@@ -53,6 +53,12 @@ _PASSED_ON = ("runtime", "layout", "ray_address", "scheduler_conf", "metrics_por
     type=click.Path(path_type=Path),
     help="Also write the kubeconfig here, when all is ready; removed at the end.",
 )
+@click.option(
+    "--operators",
+    default="",
+    metavar="NAMES",
+    help="Stand-ins for other operators, with commas between (kuberay, training-operator, ...) or all; NAME=volcano has one make PodGroups itself.",
+)
 @click.option("--cluster-only", is_flag=True, help="Start no control plane.")
 @click.option(
     "--no-default-scheduler", is_flag=True, help="Leave pods that name no scheduler to one of your own."
@@ -79,6 +85,7 @@ def command(
     port: int,
     data_dir: Path | None,
     kubeconfig_out: Path | None,
+    operators: str,
     cluster_only: bool,
     no_default_scheduler: bool,
     **passed_on: object,
@@ -92,6 +99,7 @@ def command(
     Examples:
       vcray up
       vcray up --runtime local --nodes 100 --node-gpu 8 --data-dir ~/.vcray
+      vcray up --operators kuberay
     """
     import asyncio
 
@@ -110,6 +118,7 @@ def command(
         node_pods=node_pods,
         data_dir=data_dir,
         kubeconfig_out=kubeconfig_out,
+        operators=_stand_ins(operators),
         control_plane=() if cluster_only else control_plane_command(passed_on, not no_default_scheduler),
         default_scheduler=cluster_only and not no_default_scheduler,
     )
@@ -126,6 +135,28 @@ def _amount(flag: str, given: str) -> str:
         raise InputError(
             Problem("VC0502", flag, f"must be an amount such as 8 or 16Gi, got {given!r}")
         ) from error
+
+
+def _stand_ins(spelled: str) -> dict[str, str]:
+    """Operators by name, each with its gang support. InputError VC0502."""
+    if not spelled:
+        return {}
+    from vcray.cluster.operators.base import VOLCANO
+    from vcray.cluster.operators.table import STAND_INS
+    from vcray.config.language import unknown_name
+    from vcray.errors import InputError, Problem
+
+    chosen: dict[str, str] = {}
+    for each in spelled.split(","):
+        name, _, gang = each.strip().partition("=")
+        if name != "all" and name not in STAND_INS:
+            what = unknown_name("stand-in operator", name, tuple(STAND_INS))
+            raise InputError(Problem("VC0502", "--operators", what))
+        if gang not in ("", VOLCANO):
+            what = f"{name}={gang}: an operator makes PodGroups itself with ={VOLCANO}, or none"
+            raise InputError(Problem("VC0502", "--operators", what))
+        chosen |= dict.fromkeys(STAND_INS if name == "all" else [name], gang)
+    return chosen
 
 
 def control_plane_command(flags: dict[str, object], default_scheduler: bool = True) -> list[str]:
