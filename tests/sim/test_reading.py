@@ -93,7 +93,7 @@ def test_place_of_a_fault_names_the_document() -> None:
         ("{name: s, steps: [{delete: {kind: Podd, name: p}}]}", "steps[0].delete.kind: unknown kind 'Podd'"),
         (
             "{name: s, steps: [{stop: kubelet}]}",
-            "steps[0].stop: Input should be 'scheduler' or 'controllers'",
+            "steps[0].stop: Input should be 'scheduler', 'controllers' or 'integrations'",
         ),
         ("{name: s, expect: {bound: {j: all}}}", "expect.bound.j: expected a number or a comparison such"),
         ("{name: s, expect: {nodes: {n1: 1.5}}}", "expect.nodes.n1: expected a number or a comparison such"),
