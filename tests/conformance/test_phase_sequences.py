@@ -81,11 +81,13 @@ def arena(volcano_cluster: ControlPlane) -> Iterator[Arena]:
 
 
 class Stage:
-    """The jobs of all cases, the phases that a watch has shown of each, and who plays beside the controllers."""
+    """The jobs of all cases, the phases that a watch has shown of each, those with pods that were about to end, and who plays
+    beside the controllers."""
 
     def __init__(self, arena: Arena) -> None:
         self.arena = arena
         self.seen: dict[str, list[str]] = {name: [] for name in CASES}
+        self.ending: set[tuple[str, str]] = set()
         self._watching = Watching(arena.client, arena.jobs, self._heard)
         self._watching.listed.wait(10)
         arena.apply(*(self._job(name, case) for name, case in CASES.items()))
@@ -103,6 +105,8 @@ class Stage:
     def _heard(self, kind: str, job: Object) -> None:
         phase = (job.get("status") or {}).get("state", {}).get("phase")
         seen = self.seen[job["metadata"]["name"]]
+        if kind != "DELETED" and (job.get("status") or {}).get("terminating"):
+            self.ending.add((job["metadata"]["name"], phase))
         if kind != "DELETED" and phase and seen[-1:] != [phase]:
             seen.append(phase)
 
@@ -189,3 +193,7 @@ def test_watch_shows_the_phases_of_every_case(arena: Arena) -> None:
         stage.close()
 
     assert stage.seen == {name: [*START, *case.then] for name, case in CASES.items()}
+    two_steps = {"Restarting", "Aborting", "Terminating", "Completing"}
+    announced = {(name, phase) for name, case in CASES.items() for phase in case.then if phase in two_steps}
+    announced.discard(("suspended", "Restarting"))  # nothing is left of it when it is resumed
+    assert {each for each in stage.ending if each[1] in two_steps} == announced

@@ -265,6 +265,32 @@ def test_job_with_a_missing_queue_waits_and_runs_once_the_queue_is_there_o_069()
     assert w.phase() == "Running"
 
 
+def test_restart_waits_for_a_queue_that_is_gone_and_goes_on_when_it_is_back_o_069() -> None:
+    """The webhook of PodGroups refuses groups for it; that must not use up the job's tries."""
+    w = world()
+    w.running(policies=[{"event": "PodEvicted", "action": "RestartJob"}])
+    queue = w.objects[QUEUES, "", "default"]
+    refusal = Outcome(ok=False, status=400, reason="BadRequest", message="unable to find queue")
+    w.fail = lambda effect: refusal if isinstance(effect, Create) and effect.resource == PODGROUPS else None
+    w.remove(QUEUES, "", "default")
+    w.remove(PODS, "ns", "j-t-0")
+    w.settle()
+    for _ in range(40):
+        w.bury()
+        w.advance(30)
+
+    assert w.phase() == "Pending"
+    assert "terminating" not in w.status()
+    assert [reason for reason, _ in w.events].count("QueueNotFound") == 1
+
+    w.fail = lambda effect: None
+    w.put(QUEUES, queue)
+    w.advance(30)
+    w.admit()
+    w.pod_phase("Running")
+    assert w.phase() == "Running"
+
+
 def test_no_pod_is_made_after_the_job_is_deleted_o_061() -> None:
     for first in ("pod", "job"):
         w = world()

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.controllers.world import World, a_task
 from vcray.api import names
 from vcray.api.meta import JsonObject
-from vcray.api.resources import JOBS, PERSISTENTVOLUMECLAIMS, PODGROUPS, PODS
+from vcray.api.resources import (
+    CONFIGMAPS,
+    JOBS,
+    NETWORKPOLICIES,
+    PERSISTENTVOLUMECLAIMS,
+    PODGROUPS,
+    PODS,
+    SECRETS,
+    SERVICES,
+)
 from vcray.controllers import raw
 from vcray.controllers.base import Create, Effect, Outcome, Patch
 from vcray.controllers.job.controller import JobController
@@ -129,3 +140,23 @@ def test_group_of_the_jobs_bare_name_is_the_jobs_when_the_job_owns_it() -> None:
 
     assert [raw.name(group) for group in w.podgroups()] == ["j"]
     assert w.pods() == ["j-t-0"]
+
+
+@pytest.mark.parametrize("tries", [1, 2, 3])
+def test_job_that_fails_after_its_last_try_leaves_no_object_of_its_plugins(tries: int) -> None:
+    """api-controllers.md 2.6."""
+    w = world()
+    w.graceful = True
+    w.running(
+        plugins={"svc": [], "ssh": []},
+        policies=[{"event": "PodFailed", "action": "RestartJob"}],
+        maxRetry=tries,
+    )
+    for _ in range(tries + 1):
+        w.pod_phase("Failed", code=3)
+        w.bury()
+        w.admit()
+
+    assert w.phase() == "Failed"
+    for resource in (CONFIGMAPS, SERVICES, SECRETS, NETWORKPOLICIES):
+        assert not w.list(resource), resource

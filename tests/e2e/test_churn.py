@@ -47,7 +47,7 @@ def job(arena: Arena, kind: str, name: str) -> Object:
     if kind == "fails":
         policy = {"event": "PodFailed", "action": "RestartJob"}
         task = shell(arena.task(replicas=2, cpu="10m"), "sleep 1 && exit 3")
-        return arena.job(name, task, policies=[policy], maxRetry=2)
+        return arena.job(name, task, policies=[policy], maxRetry=2, plugins={"svc": [], "ssh": []})
     if kind == "led":
         policy = {"event": "TaskCompleted", "action": "CompleteJob"}
         master = shell(arena.task("master", 1, cpu="10m", policies=[policy]), "sleep 2")

@@ -13,6 +13,7 @@ from vcray.api import names
 from vcray.api.batch import JobPhase
 from vcray.api.meta import JsonObject
 from vcray.api.resources import PODS, QUEUES
+from vcray.api.scheduling import QueueState
 from vcray.controllers import raw
 from vcray.controllers.base import All, Create, Effects, ReconcileError, Steps
 from vcray.controllers.job.claims import keep_claims
@@ -51,7 +52,7 @@ def sync_job(turn: Turn, then: Then, overtaken: Callable[[], bool] = lambda: Fal
     else:
         yield from _note_queue(turn)
         yield from run_job_update(turn)
-    yield from _keep_podgroup(turn)
+    yield from _keep_podgroup(turn, then)
     podgroup = find_podgroup(turn.job, turn.seen)
     if podgroup is not None:
         yield from _tell_why_pending(turn, podgroup)
@@ -98,13 +99,34 @@ def _note_queue(turn: Turn) -> Effects:
         turn.status = replace(turn.status, reason="", message="")
 
 
-def _keep_podgroup(turn: Turn) -> Effects:
+def _keep_podgroup(turn: Turn, then: Then) -> Effects:
     try:
         yield from keep_podgroup(turn.job, turn.seen)
     except ReconcileError as error:
         message = f"Failed to create PodGroup, err: {error}"
         yield from turn.event("Warning", "PodGroupError", message)
-        raise
+        if _queue_takes_groups(turn):
+            raise
+        yield from _wait_for_queue(turn, then)
+        raise ReconcileError(str(error), counts=False) from error
+
+
+def _wait_for_queue(turn: Turn, then: Then) -> Effects:
+    """Tell how things are while the job has no group because its queue takes none; a restart goes on to its end."""
+    yield from _finish_kill(turn)
+    if turn.job.phase == JobPhase.RESTARTING:
+        going = sum(1 for pod in pods_of(turn.job, turn.seen) if raw.terminating(pod))
+        turn.status = then(
+            turn.job, replace(turn.status, counts=replace(turn.status.counts, terminating=going))
+        )
+    if turn.status != status_of(turn.job):
+        yield from turn.write_status(stamped(turn.status, turn.now))
+
+
+def _queue_takes_groups(turn: Turn) -> bool:
+    """Is the job's queue there, and neither closed nor about to be? Webhooks refuse groups of any other."""
+    queue = turn.seen.get(QUEUES, "", turn.job.queue)
+    return queue is not None and raw.text(queue, "status", "state") in ("", QueueState.OPEN)
 
 
 def _tell_why_pending(turn: Turn, podgroup: JsonObject) -> Effects:

@@ -120,10 +120,12 @@ def run_job_add(turn: Turn) -> Effects:
 
 
 def run_job_update(turn: Turn) -> Effects:
-    """Let the plugins bring their objects up to date."""
+    """Let the plugins bring their objects up to date. What was taken away, as while a job restarts, comes back with the next
+    start only: of a job that never starts again it would be left behind."""
     try:
-        for _, plugin in turn.plugins():
-            yield from plugin.on_job_update(turn.job)
+        for name, plugin in turn.plugins():
+            if not plugin.leaves_mark or turn.status.controlled.get(plugin_mark(name)) == name:
+                yield from plugin.on_job_update(turn.job)
     except ReconcileError as error:
         message = f"Execute plugin when job add failed, err: {error}"
         yield from turn.event("Warning", "PluginError", message)
