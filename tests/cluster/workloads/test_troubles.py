@@ -100,6 +100,19 @@ async def test_silent_node_is_unknown_and_tainted_until_it_speaks_again(world: W
     assert await world.taints() == set()
 
 
+@partial(played, lease_period_s=300.0)
+async def test_node_that_speaks_again_is_believed_before_its_next_lease_is_due(world: World) -> None:
+    await world.pass_time(15)
+    world.fleet.set_alive("node-0", False)
+    await world.pass_time(2000)
+    assert await world.ready() == "Unknown"
+
+    world.fleet.set_alive("node-0", True)
+    await world.pass_time(5)
+
+    assert await world.ready() == "True"
+
+
 @played
 async def test_pods_leave_a_silent_node_when_their_patience_is_over(world: World) -> None:
     await world.pod("patient")

@@ -211,7 +211,11 @@ class Fleet:
             await self._report_ready(slot)
 
     async def _report_ready(self, slot: NodeSlot) -> None:
+        """Say that the node is there; its lease comes first: who sees a node that is ready and has let its lease run out takes it
+        for lost again."""
         with suppress(VcrayError):
+            if self.options.lease_period_s > 0:
+                await self._renew(slot, self._lease_duration_s())
             await self._report(slot, {"conditions": conditions(self._time.now())})
 
     # -- leases -----------------------------------------------------------------------------------------------
@@ -219,16 +223,21 @@ class Fleet:
     async def _renew_leases(self) -> None:
         """Renew all leases once a period, spread evenly over it."""
         while True:
-            names = list(self.slots)
-            period = max(self.options.lease_period_s, len(names) / RENEWALS_PER_S)
+            names, period = list(self.slots), self._lease_period_s()
             steps = max(1, min(int(period), len(names)))
             for step in range(steps):
                 for name in names[step::steps]:
                     slot = self.slots.get(name)
                     if slot is not None and slot.alive:
                         with suppress(VcrayError):
-                            await self._renew(slot, max(LEASE_SECONDS, int(4 * period)))
+                            await self._renew(slot, self._lease_duration_s())
                 await self._time.sleep(period / steps)
+
+    def _lease_period_s(self) -> float:
+        return max(self.options.lease_period_s, len(self.slots) / RENEWALS_PER_S)
+
+    def _lease_duration_s(self) -> int:
+        return max(LEASE_SECONDS, int(4 * self._lease_period_s()))
 
     async def _renew(self, slot: NodeSlot, duration_s: int) -> None:
         now = self._time.now()

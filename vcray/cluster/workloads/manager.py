@@ -60,6 +60,8 @@ OF_PODS: tuple[Callable[[Shared], Controller], ...] = (
     TtlController,
 )
 """Those that make and remove pods for somebody's objects."""
+OF_NODES: tuple[Callable[[Shared], Controller], ...] = (NodeLifecycle, PodEviction)
+"""Those that watch over nodes and what is on nodes that are gone."""
 FIELD_MANAGER = "kube-controller-manager"
 
 
