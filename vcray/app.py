@@ -7,6 +7,7 @@ stopped and started anew while the other runs.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -312,6 +313,8 @@ def _plane(
 ) -> ControlPlane | FleetPlane:
     if settings.runtime == "local":
         return ControlPlane(paced(transport, settings.kube_api_qps, settings.kube_api_burst), settings, text)
+    from vcray.actors.ray_ground import found_address
     from vcray.actors.ray_runtime import RayRuntime
 
-    return FleetPlane(transport, facts_of(settings, text), RayRuntime(settings.ray_address), connection)
+    processes = RayRuntime(found_address(settings.ray_address, os.environ))
+    return FleetPlane(transport, facts_of(settings, text), processes, connection)

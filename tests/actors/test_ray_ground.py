@@ -14,7 +14,16 @@ import pytest
 
 from tests.conformance.harness.base import wait_until
 from tests.conformance.harness.process import free_port
-from vcray.actors.ray_ground import PREFIX, Ground, alive, family, kill_all, refusal, require_listener
+from vcray.actors.ray_ground import (
+    PREFIX,
+    Ground,
+    alive,
+    family,
+    found_address,
+    kill_all,
+    refusal,
+    require_listener,
+)
 from vcray.errors import ServerError
 
 PARENT = """
@@ -105,6 +114,16 @@ def test_a_stand_in_ends_with_its_parent_and_with_its_folder(ends: str) -> None:
             shell.wait()
         wait_until(lambda: not alive(pid), "the stand-in to end")
     ground.remove()
+
+
+def test_auto_is_the_ray_cluster_in_which_we_run() -> None:
+    inside = {"RAY_ADDRESS": "10.0.0.7:6379"}
+
+    assert found_address("auto", inside) == "10.0.0.7:6379"
+    assert found_address("1.2.3.4:5", inside) == "1.2.3.4:5"
+    assert found_address(None, inside) is None
+    with pytest.raises(ServerError, match="VC0605 --ray-address auto: RAY_ADDRESS is not set"):
+        found_address("auto", {})
 
 
 @pytest.mark.parametrize("address", ["nonsense", "host:", ":x", "127.0.0.1:0", "127.0.0.1:99999"])

@@ -15,13 +15,15 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from vcray.errors import Problem, ServerError
 
 PREFIX: Final = "vcray-ray-"
+AUTO: Final = "auto"
+"""The Ray cluster that we are in."""
 GONE_S: Final = 5.0
 CONNECT_S: Final = 5.0
 AGENTS: Final = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
@@ -114,6 +116,18 @@ def take_signals_back() -> None:
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.getsignal(number))
+
+
+def found_address(address: str | None, environment: Mapping[str, str]) -> str | None:
+    """The address of the Ray to join; `auto` is the one in whose job or container we run. ServerError (VC0605) when there is none."""
+    if address != AUTO:
+        return address
+    found = environment.get("RAY_ADDRESS", "")
+    if not found:
+        raise _no_ray(
+            AUTO, "RAY_ADDRESS is not set, so this runs in no Ray cluster; name HOST:PORT of its head"
+        )
+    return found
 
 
 def require_listener(address: str) -> None:

@@ -12,6 +12,11 @@ PATIENCE_S = 5.0
 
 def check_ray_address(address: str, where: str = "--ray-address") -> None:
     """ServerError VC0605 when nobody answers at HOST:PORT, InputError VC0502 when it is no such address."""
+    if address == "auto":
+        address = os.environ.get("RAY_ADDRESS", "")
+        if not address:
+            what = "RAY_ADDRESS is not set, so this runs in no Ray cluster; name HOST:PORT of its head"
+            raise ServerError(Problem("VC0605", f"{where} auto", what))
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
         raise InputError(

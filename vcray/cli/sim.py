@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
@@ -172,9 +173,11 @@ def _sweep(
     scenarios: Sequence[tuple[Path, Scenario]], repeat: int | None, address: str | None, tell: Progress
 ) -> list[Outcome]:
     """Each scenario as a task of its own: runs are independent and in virtual time, so where they run changes nothing."""
+    from vcray.actors.ray_ground import found_address
     from vcray.actors.ray_runtime import sweep
 
     outcomes = []
+    address = found_address(address, os.environ)
     for outcome in sweep(_trial, [(file, each, repeat) for file, each in scenarios], address):
         tell(outcome.name)
         outcomes.append(outcome)

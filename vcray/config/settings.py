@@ -141,7 +141,8 @@ class Settings(BaseModel):
         100_000, ge=0, description="layout huge: with fewer nodes the coordinator scores by itself"
     )
     ray_address: str | None = Field(
-        None, description="HOST:PORT of a Ray cluster to join; without it one is started on loopback"
+        None,
+        description="HOST:PORT of a Ray cluster to join, or auto for that in which we run; without it one is started on loopback",
     )
     metrics_port: int = Field(
         8080, ge=-1, le=65535, description="port of /metrics and /healthz on loopback; 0 picks one, -1 none"
