@@ -67,8 +67,11 @@ def ray_pod(cluster: JsonObject, name: str = "p", group: str = "w", scheduler: s
 
 
 def put_cluster(w: World, **given: object) -> JsonObject:
-    """Create or replace a RayCluster, and let the keeper come to rest."""
+    """Create or replace a RayCluster with the head that its operator makes at once, and let the keeper come to rest."""
     made = w.put(RAYCLUSTERS, ray_cluster(**given))  # type: ignore[arg-type]
+    head = ray_pod(made, f"{raw.name(made)}-head", "headgroup")
+    raw.table(head, "metadata")["annotations"] = {GROUP: f"ray-{raw.name(made)}-pg", TASK: "headgroup"}
+    w.put(PODS, head)
     w.settle()
     return made
 

@@ -72,7 +72,7 @@ class Dressing:
         if not choices.is_ours(asks, owned.owner, namespace, request.rules.scheduler_names):
             return Answer()
         member = owned.integration.member(owned.owner, pod)
-        notes = {} if member is None else {names.GROUP_NAME: member.group, names.TASK_SPEC: member.task}
+        notes = choices.notes_of(member, choices.named_queue(asks, owned.owner, namespace))
         return Answer(patch=tuple(_patch(pod, scheduler, notes, request.rules.scheduler_name)))
 
 

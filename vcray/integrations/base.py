@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from vcray.api.meta import JsonObject
 from vcray.api.resources import Resource
@@ -40,6 +40,21 @@ class Ref:
     def of(cls, resource: Resource, obj: JsonObject) -> Ref:
         """The place of an object."""
         return cls(resource, raw.namespace(obj), raw.name(obj))
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something to tell on an object as an event. Yielded for a change that makes it so, not for each after it."""
+
+    about: Ref
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+    @property
+    def key(self) -> str:
+        """It goes in order with what is done about its object."""
+        return self.about.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +148,14 @@ class Integration(ABC):
         """Is this object of one of `kinds` one that the integration is about?"""
         return True
 
-    def concerned(self, change: Change, seen: Seen) -> Iterable[Ref]:
-        """Objects whose gangs may differ after a change of something in `reads`."""
+    def concerned(self, change: Change, seen: Seen) -> Iterable[Ref | Remark]:
+        """Objects whose gangs may differ after a change of something in `reads`, and what is to be told because of it."""
         return ()
+
+    def begun(self, owner: JsonObject, seen: Seen) -> bool:
+        """Has its operator set about this object? One that makes groups itself has made them by then, so that we never come first:
+        two writers of one group would correct each other for ever. No group is made before."""
+        return True
 
     def rests(self, owner: JsonObject, seen: Seen) -> str:
         """Why the object wants no room now (`suspended`, `finished`), empty while it does.

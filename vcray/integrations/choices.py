@@ -11,7 +11,7 @@ from collections.abc import Collection
 from vcray.api import names
 from vcray.api.meta import JsonObject
 from vcray.controllers import raw
-from vcray.integrations.base import Asks
+from vcray.integrations.base import Asks, Member
 
 
 def is_ours(asks: Asks, owner: JsonObject, namespace: JsonObject | None, schedulers: Collection[str]) -> bool:
@@ -37,6 +37,14 @@ def named_queue(asks: Asks, owner: JsonObject, namespace: JsonObject | None) -> 
 
 def _marked(obj: JsonObject) -> tuple[str, str]:
     return raw.annotation(obj, names.POD_QUEUE_NAME), raw.labels_of(obj).get(names.QUEUE_NAME, "")
+
+
+def notes_of(member: Member | None, queue: str) -> dict[str, str]:
+    """Annotations that bring a pod into its group; one that starts by itself goes into its object's queue, if that has one."""
+    if member is None:
+        return {names.POD_QUEUE_NAME: queue} if queue else {}
+    task = {names.TASK_SPEC: member.task} if member.task else {}
+    return {names.GROUP_NAME: member.group, **task}
 
 
 def priority_class(asks: Asks, owner: JsonObject) -> str:

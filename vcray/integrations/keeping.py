@@ -31,7 +31,7 @@ from vcray.controllers.base import (
     one_object_each,
 )
 from vcray.integrations import choices
-from vcray.integrations.base import Asks, Gang, Integration, Malformed, Ref
+from vcray.integrations.base import Asks, Gang, Integration, Malformed, Ref, Remark
 from vcray.integrations.podgroups import changes, podgroup, spec_of
 from vcray.integrations.trails import Owned, Trails, controllers_of
 
@@ -126,9 +126,14 @@ class GroupKeeper:
     # -- carrying out ---------------------------------------------------------------------------------------------------
 
     def reconcile(self, request: Request, seen: Seen, now: float) -> Effects:
-        """Keep the groups of one object, or let one pod join. ReconcileError when a write was refused."""
+        """Keep the groups of one object, let one pod join, or tell something. ReconcileError when a write was refused."""
         if isinstance(request, Join):
             yield from self._join(request, seen)
+            return
+        if isinstance(request, Remark):
+            about = seen.get(request.about.resource, request.about.namespace, request.about.name)
+            if about is not None:
+                yield Emit(request.about.resource, about, request.type, request.reason, request.message)
             return
         assert isinstance(request, Ref)
         owner = seen.get(request.resource, request.namespace, request.name)
@@ -152,7 +157,8 @@ class GroupKeeper:
             return
         asks = speaker.asks(owner)
         namespace = seen.get(NAMESPACES, "", raw.namespace(owner))
-        if not made_here and not choices.is_ours(asks, owner, namespace, self._schedulers):
+        ours = choices.is_ours(asks, owner, namespace, self._schedulers) and speaker.begun(owner, seen)
+        if not made_here and not ours:
             return
         try:
             gangs = speaker.gangs(owner, seen)
@@ -207,17 +213,21 @@ class GroupKeeper:
             yield Emit(PODS, pod, "Warning", TWO_OWNERS, f"{spoken} both claim this pod; it joins no group")
             return
         owned = yield from self._owner(pod, seen)
-        member = None if owned is None else owned.integration.member(owned.owner, pod)
-        if owned is None or member is None:
+        if owned is None:
             return
+        member = owned.integration.member(owned.owner, pod)
         if raw.text(pod, "spec", "schedulerName") not in self._schedulers:
-            yield from self._tell_other_scheduler(pod, owned, seen)
+            if member is not None:
+                yield from self._tell_other_scheduler(pod, owned, seen)
             return
-        notes: JsonObject = {names.GROUP_NAME: member.group}
-        if member.task and not raw.annotation(pod, names.TASK_SPEC):
-            notes[names.TASK_SPEC] = member.task
+        namespace = seen.get(NAMESPACES, "", raw.namespace(pod))
+        asks = owned.integration.asks(owned.owner)
+        notes = choices.notes_of(member, choices.named_queue(asks, owned.owner, namespace))
+        missing = raw.strings({key: notes[key] for key in notes if not raw.annotation(pod, key)})
+        if not missing:
+            return
         outcome = yield Patch(
-            PODS, request.namespace, request.pod, {"metadata": {"annotations": notes}}, "strategic"
+            PODS, request.namespace, request.pod, {"metadata": {"annotations": missing}}, "strategic"
         )
         if not outcome.not_found:
             _must(outcome, f"annotate pod {request.key}")
