@@ -16,6 +16,7 @@ from vcray.api.meta import JsonObject
 from vcray.api.resources import NAMESPACES, PODGROUPS, PODS, Resource
 from vcray.controllers import raw
 from vcray.controllers.base import (
+    Again,
     Change,
     Create,
     Delete,
@@ -39,6 +40,8 @@ INVALID: Final = "InvalidSpec"
 CONFLICT: Final = "PodGroupConflict"
 OTHER_SCHEDULER: Final = "OtherScheduler"
 TWO_OWNERS: Final = "TwoOwners"
+AFTER_CONFLICT_S: Final = 30.0
+"""Nothing tells an object that the group of another went whose name it wants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +203,7 @@ class GroupKeeper:
                 _must(outcome, f"update PodGroup {space}/{gang.name}")
         elif not _controls(holder, present):
             yield Emit(owned.resource, owner, "Warning", CONFLICT, _taken(present))
+            yield Again(AFTER_CONFLICT_S, Ref.of(owned.resource, owner))
 
     # -- pods -----------------------------------------------------------------------------------------------------------
 
