@@ -303,6 +303,9 @@ class World:
 
     def _put(self, effect: Create | Update | UpdateStatus) -> Outcome:
         item = copy.deepcopy(effect.object)
+        prefix = raw.text(item, "metadata", "generateName")
+        if prefix and not raw.name(item):
+            item["metadata"] = {**raw.table(item, "metadata"), "name": f"{prefix}{self._serial}"}
         key = (effect.resource, raw.namespace(item), raw.name(item))
         stored = self.objects.get(key)
         if isinstance(effect, Create):

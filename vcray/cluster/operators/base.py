@@ -75,10 +75,12 @@ class Operator(ABC):
         return ()
 
     def reconcile(self, request: Request, seen: Seen, now: float) -> Effects:
-        """One turn; an object that is being deleted is left to the garbage collector."""
+        """One turn of an object, or of the end of one."""
         assert isinstance(request, Follow)
         obj = seen.get(self.resource, request.namespace, request.name)
-        if obj is not None and not raw.terminating(obj):
+        if obj is not None and raw.terminating(obj):
+            yield from self.leave(obj, seen, now)
+        elif obj is not None:
             yield from self.follow(obj, seen, now)
 
     def gave_up(self, request: Request, seen: Seen, now: float) -> Effects:
@@ -88,6 +90,10 @@ class Operator(ABC):
     @abstractmethod
     def follow(self, obj: JsonObject, seen: Seen, now: float) -> Effects:
         """Bring the world in line with an object."""
+
+    def leave(self, obj: JsonObject, seen: Seen, now: float) -> Effects:
+        """What has to be done while an object is being deleted; without a finalizer nothing: the garbage collector does it."""
+        yield from ()
 
     # -- writing --------------------------------------------------------------------------------------------------------
 
@@ -109,9 +115,11 @@ class Operator(ABC):
         return must(outcome, f"create {resource.kind}")
 
     def remove(self, resource: Resource, objects: Iterable[JsonObject]) -> Steps[None]:
-        """Delete objects, unless they are gone."""
+        """Delete objects, unless they are gone, and what they own: a Job would leave its pods behind otherwise."""
         for each in objects:
-            outcome = yield Delete(resource, raw.namespace(each), raw.name(each), uid=raw.uid(each))
+            outcome = yield Delete(
+                resource, raw.namespace(each), raw.name(each), uid=raw.uid(each), propagation="Background"
+            )
             if not outcome.not_found and not outcome.conflict:
                 must(outcome, f"delete {resource.kind} {raw.name(each)}")
 

@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from vcray.api.resources import RAYCLUSTERS, Resource
+from vcray.api.resources import RAYCLUSTERS, RAYCRONJOBS, RAYJOBS, RAYSERVICES, Resource
 from vcray.cluster.operators.base import Operator
 from vcray.cluster.operators.kuberay.rayclusters import RayClusters
+from vcray.cluster.operators.kuberay.raycronjobs import RayCronJobs
+from vcray.cluster.operators.kuberay.rayjobs import RayJobs
+from vcray.cluster.operators.kuberay.rayservices import RayServices
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,8 @@ class StandIn:
 
 
 STAND_INS: Final[Mapping[str, StandIn]] = {
-    "kuberay": StandIn((RayClusters,), (RAYCLUSTERS,)),
+    "kuberay": StandIn(
+        (RayClusters, RayJobs, RayServices, RayCronJobs), (RAYCLUSTERS, RAYJOBS, RAYSERVICES, RAYCRONJOBS)
+    ),
 }
 """By the names of the projects."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from vcray.api import names
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.cluster.operators.kuberay import templates
 from vcray.controllers import raw
 from vcray.controllers.podusage import Usage, add_usage, effective, usage_json
 
@@ -42,6 +43,22 @@ def minima(spec: JsonObject, submitter: Usage | None = None) -> JsonObject:
         counted = raw.number(group, "minReplicas" if scales else "replicas") * hosts(group)
         add_usage(total, _containers(raw.table(group, "template")), counted)
     return {"minMember": members, "minResources": usage_json(total)}
+
+
+def submitter(job: JsonObject) -> Usage:
+    """What the plugin holds for the pod or container that submits a RayJob."""
+    mode = raw.text(job, "spec", "submissionMode") or "K8sJobMode"
+    own = raw.table(job, "spec", "submitterPodTemplate")
+    if mode == "K8sJobMode" and own:
+        return _containers(own)
+    if mode in ("K8sJobMode", "SidecarMode"):
+        return _containers({"spec": {"containers": [{"resources": templates.SUBMITTER_RESOURCES}]}})
+    return {}
+
+
+def nothing() -> JsonObject:
+    """The sizes of a group whose cluster is gone."""
+    return {"minMember": 0, "minResources": {}}
 
 
 def spec_of(owner: JsonObject, sizes: JsonObject) -> JsonObject:
