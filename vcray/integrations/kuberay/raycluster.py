@@ -40,6 +40,9 @@ class RayCluster(Integration):
             return None  # the Job that cleans up a Redis bears the head's other labels (trap T18)
         return Member(ray.group_of_cluster(owner), labels.get(ray.GROUP, ""))
 
+    def begun(self, owner: JsonObject, seen: Seen) -> bool:
+        return bool(seen.owned(PODS, raw.uid(owner)))
+
     def rests(self, owner: JsonObject, seen: Seen) -> str:
         suspended = raw.at(owner, "spec", "suspend") is True
         return "suspended" if suspended and not seen.owned(PODS, raw.uid(owner)) else ""

@@ -65,6 +65,9 @@ class RayJob(Integration):
         if labels.get(ray.ORIGIN_KIND) == "RayJob" and labels.get(ray.ORIGIN_NAME):
             yield Ref(RAYJOBS, raw.namespace(change.object), labels[ray.ORIGIN_NAME])
 
+    def begun(self, owner: JsonObject, seen: Seen) -> bool:
+        return bool(seen.owned(RAYCLUSTERS, raw.uid(owner)))
+
     def rests(self, owner: JsonObject, seen: Seen) -> str:
         if _live_cluster(owner, seen, dying=True) is not None:
             return ""
