@@ -1,4 +1,6 @@
-"""How a RayJob is handed to its cluster: by a Job of its own, by a container beside the head, or by nobody that is seen here."""
+"""How a RayJob is handed to its cluster: by a Job of its own, by a container beside the head, or by nobody that is seen here.
+
+There is no Ray to hand it to: who submits runs the entrypoint itself, and ends as that ends."""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from typing import Final
 
 from vcray.api import names
 from vcray.api.jsonview import condition
-from vcray.api.meta import JsonObject
+from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import KUBERNETES_JOBS, PODS
 from vcray.cluster.operators.base import pod_of
 from vcray.cluster.operators.kuberay import gangs, templates, words
@@ -30,7 +32,8 @@ def cluster_of(job: JsonObject, gang: bool) -> JsonObject:
     annotations = raw.table(metadata, "annotations")
     if mode(job) == "SidecarMode":
         head = raw.table(spec, "headGroupSpec")
-        spec = {**spec, "headGroupSpec": {**head, "template": _with_submitter(raw.table(head, "template"))}}
+        template = _with_submitter(raw.table(head, "template"), job)
+        spec = {**spec, "headGroupSpec": {**head, "template": template}}
         annotations = {**annotations, words.KEEP_HEAD: "true"}
     if gang and mode(job) == "K8sJobMode":
         marks: JsonObject = {names.GROUP_NAME: gangs.group_name(raw.name(job)), names.TASK_SPEC: ""}
@@ -48,7 +51,9 @@ def submitter_of(job: JsonObject, gang: bool) -> JsonObject:
     marks = {names.GROUP_NAME: gangs.group_name(raw.name(job)), names.TASK_SPEC: words.SUBMITTER}
     template = raw.table(job, "spec", "submitterPodTemplate") or _default(job)
     pod = pod_of(template, labels, marks if gang else None)
-    pod["spec"] = {"restartPolicy": "Never", **raw.table(pod, "spec")}
+    first, *others = raw.tables(pod, "spec", "containers") or [{}]
+    containers: list[JsonValue] = [{"command": _command(job), **first}, *others]
+    pod["spec"] = {"restartPolicy": "Never", **raw.table(pod, "spec"), "containers": containers}
     return {
         "metadata": {"name": raw.name(job), "labels": raw.strings(labels)},
         "spec": {
@@ -72,11 +77,12 @@ def result(job: JsonObject, cluster: JsonObject | None, seen: Seen) -> str:
     return ""
 
 
-def _with_submitter(head: JsonObject) -> JsonObject:
+def _with_submitter(head: JsonObject, job: JsonObject) -> JsonObject:
     """The head's template with the container that submits; it is not started again, lest it submit twice."""
     submitter: JsonObject = {
         "name": CONTAINER,
         "image": templates.image(head),
+        "command": _command(job),
         "resources": templates.SUBMITTER_RESOURCES,
     }
     template = templates.with_container(head, submitter)
@@ -99,6 +105,10 @@ def _of_sidecar(cluster: JsonObject, seen: Seen) -> str:
             if raw.text(each, "name") == CONTAINER and ended:
                 return SUCCEEDED if raw.number(ended, "exitCode") == 0 else FAILED
     return ""
+
+
+def _command(job: JsonObject) -> list[JsonValue]:
+    return ["sh", "-c", raw.text(job, "spec", "entrypoint") or "true"]
 
 
 def _default(job: JsonObject) -> JsonObject:

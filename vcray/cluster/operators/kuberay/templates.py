@@ -38,7 +38,12 @@ def worker(group: JsonObject) -> JsonObject:
     """A worker's template, with the init container that waits for the head."""
     template = raw.table(group, "template")
     spec = raw.table(template, "spec")
-    waiter: JsonObject = {"name": "wait-gcs-ready", "image": image(template), "resources": _WAITER}
+    waiter: JsonObject = {
+        "name": "wait-gcs-ready",
+        "image": image(template),
+        "command": ["true"],
+        "resources": _WAITER,
+    }
     waiters: list[JsonValue] = [*raw.tables(spec, "initContainers"), waiter]
     return {**template, "spec": {**spec, "initContainers": waiters}}
 
@@ -48,7 +53,7 @@ def redis_cleanup(cluster: JsonObject) -> JsonObject:
     template = raw.table(cluster, "spec", "headGroupSpec", "template")
     spec = raw.table(template, "spec")
     containers: list[JsonValue] = [
-        {**each, "resources": _WAITER} for each in raw.tables(spec, "containers")[:1]
+        {**each, "command": ["true"], "resources": _WAITER} for each in raw.tables(spec, "containers")[:1]
     ]
     labels: JsonObject = {
         **raw.table(template, "metadata", "labels"),
