@@ -79,7 +79,13 @@ class Belongings:
 
     async def _delete(self, target: Target, uid: str) -> None:
         self._ended.add(uid)
-        body = b'{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"%s"}}' % uid.encode()
+        options = {
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "preconditions": {"uid": uid},
+            "propagationPolicy": "Background",  # a Job would leave its pods without an owner otherwise
+        }
+        body = msgspec.json.encode(options)
         await self._transport.request("DELETE", target.path, None, body, JSON)
 
     async def _finish(self, uid: str) -> None:
