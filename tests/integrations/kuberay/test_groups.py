@@ -163,7 +163,7 @@ def test_t34_a_job_whose_cluster_is_suspended_holds_nothing(suspended_by):
     assert sizes(world) == (0, {})
 
 
-def test_no_group_is_made_before_the_operator_has_begun():
+def test_t28_no_room_is_held_for_an_object_whose_operator_does_nothing():
     world = World([keeper()])
     obj = golden(CLUSTER)
     obj["metadata"]["labels"] = {names.QUEUE_NAME: "q"}
