@@ -158,7 +158,7 @@ class Integration(ABC):
         return True
 
     def rests(self, owner: JsonObject, seen: Seen) -> str:
-        """Why the object wants no room now (`suspended`, `finished`), empty while it does.
+        """Why the object wants no room now (`suspended`, `finished`, `deleted`), empty while it does.
 
         A group that its operator left with this object, and that has no pod any more, then holds none."""
         return ""

@@ -140,11 +140,11 @@ class GroupKeeper:
             return
         assert isinstance(request, Ref)
         owner = seen.get(request.resource, request.namespace, request.name)
-        if owner is None or raw.terminating(owner):
+        speaker = None if owner is None else self._trails.speaker(request.resource, owner)
+        if owner is None or speaker is None:
             return
-        speaker = self._trails.speaker(request.resource, owner)
-        if speaker is not None:
-            yield from self._keep(Owned(speaker, request.resource, owner), seen)
+        owned = Owned(speaker, request.resource, owner)
+        yield from self._let_go(owned, seen) if raw.terminating(owner) else self._keep(owned, seen)
 
     def gave_up(self, request: Request, seen: Seen, now: float) -> Effects:
         """Never comes: failures of this controller do not count."""
@@ -174,6 +174,19 @@ class GroupKeeper:
         for group in made_here:
             if raw.name(group) not in wanted:
                 yield from _delete(group)
+
+    def _let_go(self, owned: Owned, seen: Seen) -> Effects:
+        """An object that is being deleted may have to wait for a pod that waits for the room of its group."""
+        speaker, owner = owned.integration, owned.owner
+        why = speaker.rests(owner, seen)
+        groups = [each for each in seen.owned(PODGROUPS, raw.uid(owner)) if _controls(owner, each)]
+        if not why or not groups:
+            return
+        yield from _release(why, [each for each in groups if not _is_kept(each)])
+        namespace = seen.get(NAMESPACES, "", raw.namespace(owner))
+        for group in groups:
+            if _is_kept(group):
+                yield from self._keep_one(owned, Gang(raw.name(group)), speaker.asks(owner), namespace, seen)
 
     def _keep_one(
         self, owned: Owned, gang: Gang, asks: Asks, namespace: JsonObject | None, seen: Seen

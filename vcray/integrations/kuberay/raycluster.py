@@ -44,5 +44,8 @@ class RayCluster(Integration):
         return bool(seen.owned(PODS, raw.uid(owner)))
 
     def rests(self, owner: JsonObject, seen: Seen) -> str:
-        suspended = raw.at(owner, "spec", "suspend") is True
-        return "suspended" if suspended and not seen.owned(PODS, raw.uid(owner)) else ""
+        if seen.owned(PODS, raw.uid(owner)):
+            return ""
+        if raw.terminating(owner):
+            return "deleted"  # the pod that empties its Redis may need the room (trap T18)
+        return "suspended" if raw.at(owner, "spec", "suspend") is True else ""
