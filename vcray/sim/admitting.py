@@ -16,8 +16,8 @@ from vcray.api.meta import JsonObject
 from vcray.api.resources import NAMESPACES, PODGROUPS, QUEUES, Resource
 from vcray.integrations.admission import service as integrations_service
 from vcray.integrations.known import built_in
-from vcray.sim.observer import Observers
 from vcray.sim.requestpath import Target
+from vcray.sim.traffic import Traffic
 from vcray.webhooks.base import Request, Rules
 from vcray.webhooks.services import SERVICES, Service
 
@@ -26,10 +26,11 @@ _SERVICES: Final = (*SERVICES, integrations_service(built_in()))
 
 
 class Admitting:
-    """Gives new objects their defaults. Implements `vcray.webhooks.base.Look` on what the observers have seen."""
+    """Gives new objects their defaults. Implements `vcray.webhooks.base.Look` on what the traffic's observers have seen."""
 
-    def __init__(self, observers: Observers) -> None:
-        self._observers = observers
+    def __init__(self, traffic: Traffic) -> None:
+        self._traffic = traffic
+        self._observers = traffic.observers
 
     def __call__(self, target: Target, body: bytes | None) -> bytes | None:
         """The body of a creation, completed."""
@@ -81,8 +82,16 @@ class Admitting:
         return self._named(PODGROUPS, name, namespace)
 
     def find(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
-        """An object of any kind that somebody watches."""
-        return self._named(resource, name, namespace)
+        """An object of any kind that somebody watches, or that was created here and has not been heard of yet: an operator may hear of it
+        first, and its pods come at once."""
+        return self._named(resource, name, namespace) or next(
+            (
+                obj
+                for target, obj in reversed(self._traffic.created.values())
+                if (target.collection, target.namespace, target.name) == (resource.path(), namespace, name)
+            ),
+            None,
+        )
 
     def _named(self, resource: Resource, name: str, namespace: str = "") -> JsonObject | None:
         observer = self._observers.all.get(resource.path())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
@@ -10,24 +11,41 @@ from vcray.actors.parts import Facts, Place
 from vcray.actors.reconciler import ControllerHost
 from vcray.actors.runtime import Time
 from vcray.actors.watches import watch_all
-from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS
+from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, Resource
 from vcray.cluster.operators.definitions import definitions
 from vcray.cluster.operators.table import STAND_INS
 from vcray.cluster.workloads.manager import OF_PODS, Workloads
+from vcray.errors import VcrayError
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import AlreadyExists
 from vcray.kube.events import EventRecorder
 from vcray.kube.transport import Transport
 from vcray.metrics import Metrics
 
+TRIES, BETWEEN_TRIES_S = 100, 0.1
+"""How often, and after how long, a new kind is asked for."""
+
 
 async def install(transport: Transport, chosen: Iterable[str]) -> None:
-    """Create the definitions of the kinds of these operators; those that are there are left as they are."""
+    """Create the definitions of the kinds of these operators, and wait until the server serves them; those that are there are
+    left as they are."""
     client = KubeClient(transport, "vcray-operators")
     resources = [each for name in sorted(chosen) for each in STAND_INS[name].resources]
     for definition in definitions(tuple(dict.fromkeys(resources))):
         with suppress(AlreadyExists):
             await client.create(CUSTOMRESOURCEDEFINITIONS, None, definition)
+    for resource in resources:
+        await _served(client, resource)
+
+
+async def _served(client: KubeClient, resource: Resource) -> None:
+    """Until the kind can be listed; after that for good. VcrayError when it cannot be after some seconds."""
+    for _ in range(TRIES):
+        with suppress(VcrayError):
+            await client.list(resource)
+            return
+        await asyncio.sleep(BETWEEN_TRIES_S)
+    await client.list(resource)
 
 
 class Operating:

@@ -43,7 +43,7 @@ class RemoteWorld(ManualWorld):
         self._server = transport
         self._observers = Observers(transport)
         self._traffic = Traffic(self._observers, self.time.now)
-        admitting = Admitting(self._observers)
+        admitting = Admitting(self._traffic)
         self._watched = TappedTransport(transport, self._traffic, admitting)
         self._own = TrackedTransport(transport, self._traffic, admitting)
         self._belongings = Belongings(self._own, self._traffic, self._observers)
