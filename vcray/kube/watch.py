@@ -142,10 +142,10 @@ class Watch(Generic[T]):
             except (ApiError, ServerError) as error:
                 if first and self._fail_fast:
                     raise
-                await self._failed(error)
                 if self._optional and isinstance(error, NotFound):
-                    self._optional = False
+                    self._optional = False  # told at once; asked for again, the answer is a failure like any other
                     return None
+                await self._failed(error)
                 continue
             self._succeeded()
             self.resource_version = page.resource_version
