@@ -336,10 +336,12 @@ def resource_at(group: str, version: str, plural: str) -> Resource:
 
 
 def resolve(word: str, resources: Iterable[Resource] = ALL_RESOURCES) -> Resource | None:
-    """The first resource that a user may call by this word: plural, singular, kind, short name or `plural.group`."""
+    """The first resource that a user may call by this word: plural, singular, kind, short name, `plural.group` or
+    `plural.version.group`."""
     folded = word.lower()
     for resource in resources:
-        names = (resource.plural, resource.singular, resource.full_name, *resource.short_names)
+        versioned = f"{resource.plural}.{resource.version}.{resource.group}"
+        names = (resource.plural, resource.singular, resource.full_name, versioned, *resource.short_names)
         if folded in names:
             return resource
     return None

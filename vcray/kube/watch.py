@@ -143,7 +143,9 @@ class Watch(Generic[T]):
                 if first and self._fail_fast:
                     raise
                 if self._optional and isinstance(error, NotFound):
-                    self._optional = False  # told at once; asked for again, the answer is a failure like any other
+                    self._optional = (
+                        False  # told at once; asked for again, the answer is a failure like any other
+                    )
                     return None
                 await self._failed(error)
                 continue

@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from vcray.api.resources import RAYCLUSTERS, RAYCRONJOBS, RAYJOBS, RAYSERVICES, Resource
+from vcray.api.resources import MPIJOBS, RAYCLUSTERS, RAYCRONJOBS, RAYJOBS, RAYSERVICES, Resource
 from vcray.cluster.operators.base import Operator
+from vcray.cluster.operators.definitions import REPLICA_SPECS
 from vcray.cluster.operators.kuberay.rayclusters import RayClusters
 from vcray.cluster.operators.kuberay.raycronjobs import RayCronJobs
 from vcray.cluster.operators.kuberay.rayjobs import RayJobs
 from vcray.cluster.operators.kuberay.rayservices import RayServices
+from vcray.cluster.operators.mpi.mpijobs import MPIJobs
+from vcray.cluster.operators.training.jobs import operators as training
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,5 +29,7 @@ STAND_INS: Final[Mapping[str, StandIn]] = {
     "kuberay": StandIn(
         (RayClusters, RayJobs, RayServices, RayCronJobs), (RAYCLUSTERS, RAYJOBS, RAYSERVICES, RAYCRONJOBS)
     ),
+    "training-operator": StandIn(tuple(training()), tuple(REPLICA_SPECS)),
+    "mpi-operator": StandIn((MPIJobs,), (MPIJOBS,)),
 }
 """By the names of the projects."""

@@ -1,0 +1,1 @@
+"""Kubeflow: the six kinds of the training-operator, and the MPIJob of the mpi-operator."""
