@@ -33,11 +33,7 @@ class MPIJobV2(TrainingJob):
 
     def minimum(self, owner: JsonObject, roles: Sequence[Replicas]) -> tuple[int | None, Mapping[str, int]]:
         given, least = super().minimum(owner, roles)
-        if (
-            given is None
-            and _launcher_waits(owner)
-            and any(least[task] for task in least if task != LAUNCHER)
-        ):
+        if _launcher_waits(owner) and any(least[task] for task in least if task != LAUNCHER):
             least = {**least, LAUNCHER: 0}
         return given, least
 
