@@ -10,9 +10,11 @@ from vcray.actors.local_runtime import ActiveTransport, Activity, LocalRuntime
 from vcray.actors.parts import Facts, Place
 from vcray.actors.reconciler import ControllerHost
 from vcray.actors.runtime import Time
+from vcray.actors.watches import watch
 from vcray.actors.watches import watch_all
+from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, OPERATORS_RESOURCES
 from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, Resource
-from vcray.cluster.operators.definitions import definitions
+from vcray.cluster.operators.definitions import defined, definition
 from vcray.cluster.operators.table import STAND_INS
 from vcray.cluster.workloads.manager import OF_PODS, Workloads
 from vcray.errors import VcrayError
@@ -20,6 +22,7 @@ from vcray.kube.client import KubeClient
 from vcray.kube.errors import AlreadyExists
 from vcray.kube.events import EventRecorder
 from vcray.kube.transport import Transport
+from vcray.kube.watch import watch_objects
 from vcray.metrics import Metrics
 
 TRIES, BETWEEN_TRIES_S = 100, 0.1
@@ -30,10 +33,10 @@ async def install(transport: Transport, chosen: Iterable[str]) -> None:
     """Create the definitions of the kinds of these operators, and wait until the server serves them; those that are there are
     left as they are."""
     client = KubeClient(transport, "vcray-operators")
-    resources = [each for name in sorted(chosen) for each in STAND_INS[name].resources]
-    for definition in definitions(tuple(dict.fromkeys(resources))):
+    resources = defined(each for name in sorted(chosen) for each in STAND_INS[name].resources)
+    for resource in resources:
         with suppress(AlreadyExists):
-            await client.create(CUSTOMRESOURCEDEFINITIONS, None, definition)
+            await client.create(CUSTOMRESOURCEDEFINITIONS, None, definition(resource))
     for resource in resources:
         await _served(client, resource)
 
@@ -76,7 +79,8 @@ class Operating:
         )
         place = Place(Facts(), self._runtime, self._transport, metrics, self._runtime.handle)
         handle = await self._runtime.spawn("operators", lambda: host)
-        watch_all(place, client, host.watched, handle)
+        for each in host.watched:  # of the two MPIJobs a server has one
+            watch(place, watch_objects(client, each, optional=each in OPERATORS_RESOURCES), handle)
         if self._workloads is not None:
             await self._workloads.start()
 

@@ -139,7 +139,10 @@ def test_t20_launcher_is_the_pod_of_a_job_and_joins_the_gang_of_its_mpijob_once_
     group = put(world, PI)
     job = world.objects[KUBERNETES_JOBS, "default", "j-launcher"]
     assert group["spec"]["minMember"] == 3
-    assert {raw.name(pod) for pod in world.list(PODS)} == {"j-worker-0", "j-worker-1"}  # nobody runs Jobs here
+    assert {raw.name(pod) for pod in world.list(PODS)} == {
+        "j-worker-0",
+        "j-worker-1",
+    }  # nobody runs Jobs here
 
     template = raw.table(job, "spec", "template")
     owners = [raw.owner_reference("batch/v1", "Job", job)]

@@ -3,7 +3,7 @@ else is kept as it was sent. A cluster that has the real operators has the real 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from vcray.api.meta import JsonObject
@@ -47,13 +47,20 @@ _SCALES: Final[Mapping[Resource, tuple[str, str]]] = {
 }
 
 
-def definitions(resources: tuple[Resource, ...] = OPERATORS_RESOURCES) -> list[JsonObject]:
-    """The definitions of these kinds. The training-operator's MPIJob and the mpi-operator's bear one name, so a cluster has one
-    of them: the latter, where both are asked for."""
-    return [_definition(each) for each in resources if each != MPIJOBS_V1 or MPIJOBS not in resources]
+def defined(resources: Iterable[Resource]) -> tuple[Resource, ...]:
+    """Those of these kinds that one cluster can have, each once. The training-operator's MPIJob and the mpi-operator's bear one
+    name: of the two it has the latter."""
+    found = dict.fromkeys(resources)
+    return tuple(each for each in found if each != MPIJOBS_V1 or MPIJOBS not in found)
 
 
-def _definition(resource: Resource) -> JsonObject:
+def definitions(resources: Iterable[Resource] = OPERATORS_RESOURCES) -> list[JsonObject]:
+    """The definitions of these kinds, as far as one cluster can have them."""
+    return [definition(each) for each in defined(resources)]
+
+
+def definition(resource: Resource) -> JsonObject:
+    """The definition of a kind, a fresh object."""
     spoken: JsonObject = {
         "kind": resource.kind,
         "listKind": resource.list_kind,

@@ -178,18 +178,18 @@ def _holds(job: JsonObject, kind: str) -> bool:
 
 def _live(job: JsonObject, seen: Seen) -> list[JsonObject]:
     """Pods of its own that neither ended nor are about to go."""
-    found = [pod for pod in seen.owned(PODS, raw.uid(job)) if not raw.terminating(pod)]
-    return [pod for pod in found if _is_under_way(job, pod)]
+    return [
+        pod
+        for pod in seen.owned(PODS, raw.uid(job))
+        if raw.controlled_by(pod, raw.uid(job))
+        and not raw.terminating(pod)
+        and raw.text(pod, "status", "phase") not in FINISHED
+    ]
 
 
 def _has_running(job: JsonObject, seen: Seen) -> bool:
-    """Does one of its own pods have a node, and has not ended?"""
-    found = [pod for pod in seen.owned(PODS, raw.uid(job)) if raw.text(pod, "spec", "nodeName")]
-    return any(_is_under_way(job, pod) for pod in found)
-
-
-def _is_under_way(job: JsonObject, pod: JsonObject) -> bool:
-    return raw.controlled_by(pod, raw.uid(job)) and raw.text(pod, "status", "phase") not in FINISHED
+    """Does one of them have a node?"""
+    return any(raw.text(pod, "spec", "nodeName") for pod in _live(job, seen))
 
 
 def _first(roles: Sequence[Replicas], most: int) -> Mapping[str, int]:
