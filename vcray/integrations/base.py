@@ -87,13 +87,15 @@ class Gang:
     """Pods that start together, as a PodGroup `name`. A gang without parts holds no room.
 
     `min_member` and `min_resources` (a ResourceList) are given where the object says them itself, else they follow from the parts.
-    `owner` is given where the group goes with another object than the one that was asked about."""
+    `owner` is given where the group goes with another object than the one that was asked about. `takes`: names of pods that are
+    brought into it, whatever group they name: theirs is gone."""
 
     name: str
     parts: tuple[Part, ...] = ()
     min_member: int | None = None
     min_resources: JsonObject | None = None
     owner: tuple[Resource, JsonObject] | None = None
+    takes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

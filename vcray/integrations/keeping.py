@@ -170,6 +170,7 @@ class GroupKeeper:
             return
         for gang in gangs:
             yield from self._keep_one(owned, gang, asks, namespace, seen)
+            yield from self._take(owned, gang, seen)
         wanted = {gang.name for gang in gangs}
         for group in made_here:
             if raw.name(group) not in wanted:
@@ -217,6 +218,18 @@ class GroupKeeper:
         elif not _controls(holder, present):
             yield Emit(owned.resource, owner, "Warning", CONFLICT, _taken(present))
             yield Again(AFTER_CONFLICT_S, Ref.of(owned.resource, owner))
+
+    def _take(self, owned: Owned, gang: Gang, seen: Seen) -> Effects:
+        """Bring pods into a group in place of one that is gone."""
+        for name in gang.takes:
+            pod = seen.get(PODS, raw.namespace(owned.owner), name)
+            if pod is None or raw.text(pod, "spec", "schedulerName") not in self._schedulers:
+                continue
+            if raw.annotation(pod, names.GROUP_NAME) != gang.name:
+                notes: JsonObject = {"metadata": {"annotations": {names.GROUP_NAME: gang.name}}}
+                outcome = yield Patch(PODS, raw.namespace(pod), name, notes, "strategic")
+                if not outcome.not_found:
+                    _must(outcome, f"annotate pod {raw.namespace(pod)}/{name}")
 
     # -- pods -----------------------------------------------------------------------------------------------------------
 
