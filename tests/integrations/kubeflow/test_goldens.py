@@ -153,3 +153,21 @@ def test_t20_launcher_is_the_pod_of_a_job_and_joins_the_gang_of_its_mpijob_once_
     launcher = world.objects[PODS, "default", "l"]
     assert raw.annotation(launcher, names.GROUP_NAME) == "j"
     assert raw.annotation(launcher, names.TASK_SPEC) == "launcher"
+
+
+def test_only_pods_of_our_scheduler_are_taken_into_the_group_of_those_that_outlive_theirs():
+    world = cluster()
+    put(world, SAMPLE)
+    for name, scheduler in (("j-worker-0", "volcano"), ("j-worker-1", "default-scheduler")):
+        spec = {"spec__nodeName": "n", "spec__schedulerName": scheduler, "status__phase": "Running"}
+        world.change(PODS, "default", name, **spec)
+    finished = [{"type": "Failed", "status": "True"}]
+    world.change(PYTORCHJOBS, "default", "j", status__conditions=finished)
+    world.settle()
+    world.remove(PODGROUPS, "default", "j")
+    world.settle()
+
+    (group,) = world.podgroups()
+    assert raw.name(group) == "j-rest"
+    assert raw.annotation(world.objects[PODS, "default", "j-worker-0"], names.GROUP_NAME) == "j-rest"
+    assert raw.annotation(world.objects[PODS, "default", "j-worker-1"], names.GROUP_NAME) == ""

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from vcray.api.meta import JsonObject
 from vcray.api.quantity import QuantityError, parse_quantity
-from vcray.api.resources import PODS
+from vcray.api.resources import PODGROUPS, PODS
 from vcray.controllers import raw
 from vcray.controllers.base import Seen
 from vcray.integrations.base import Asks, Gang, Integration, Malformed, Member, Part, count, template
@@ -22,6 +22,7 @@ REPLICA_TYPE: Final = "training.kubeflow.org/replica-type"
 JOB_ROLE: Final = "training.kubeflow.org/job-role"
 TRAINING_OPERATOR: Final = "kubeflow.org/training-operator"
 MPI_OPERATOR: Final = "kubeflow.org/mpi-operator"
+REST: Final = "-rest"
 FINISHED: Final = ("Succeeded", "Failed")
 _LEADERS: Final = ("Chief", "Master", "Launcher")
 
@@ -72,7 +73,7 @@ class TrainingJob(Integration):
     def gangs(self, owner: JsonObject, seen: Seen) -> Sequence[Gang]:
         name = raw.name(owner)
         if is_suspended(owner) or is_finished(owner):
-            return (Gang(name),) if _has_running(owner, seen) else ()
+            return _left(owner, seen)
         roles = self.replicas(owner)
         total = sum(role.count for role in roles)
         minimum, least = self.minimum(owner, roles)
@@ -90,14 +91,16 @@ class TrainingJob(Integration):
         return Member(raw.name(owner), task) if task else None
 
     def begun(self, owner: JsonObject, seen: Seen) -> bool:
-        """Pods show it: the operator has made its group, if it does, before them, and it deletes the group of a job that ends.
-        A job that cannot be read never has pods, and is told of at once."""
-        if is_suspended(owner) or is_finished(owner):
+        """Pods show it: the operator has made its group, if it does, before them. A job that cannot be read never has pods, and
+        is told of at once."""
+        if is_finished(owner):
+            return bool(_running(owner, seen))
+        if is_suspended(owner):
             return False
         return bool(_live(owner, seen)) or not self._is_readable(owner)
 
     def rests(self, owner: JsonObject, seen: Seen) -> str:
-        if _has_running(owner, seen):
+        if _running(owner, seen):
             return ""
         if is_finished(owner):
             return "finished"
@@ -187,9 +190,21 @@ def _live(job: JsonObject, seen: Seen) -> list[JsonObject]:
     ]
 
 
-def _has_running(job: JsonObject, seen: Seen) -> bool:
-    """Does one of them have a node?"""
-    return any(raw.text(pod, "spec", "nodeName") for pod in _live(job, seen))
+def _running(job: JsonObject, seen: Seen) -> tuple[str, ...]:
+    """Names of those that have a node."""
+    return tuple(raw.name(pod) for pod in _live(job, seen) if raw.text(pod, "spec", "nodeName"))
+
+
+def _left(job: JsonObject, seen: Seen) -> Sequence[Gang]:
+    """The group of pods that still run, so that their queue is charged. The training-operator deletes the group that bears the
+    job's name when the job ends, and would do so again: one of another name takes the pods over then."""
+    name, running = raw.name(job), _running(job, seen)
+    if not running:
+        return ()
+    present = seen.get(PODGROUPS, raw.namespace(job), name)
+    if present is not None and raw.controlled_by(present, raw.uid(job)):
+        return (Gang(name),)
+    return (Gang(f"{name}{REST}", takes=running),) if is_finished(job) else ()
 
 
 def _first(roles: Sequence[Replicas], most: int) -> Mapping[str, int]:
