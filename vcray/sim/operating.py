@@ -11,9 +11,7 @@ from vcray.actors.parts import Facts, Place
 from vcray.actors.reconciler import ControllerHost
 from vcray.actors.runtime import Time
 from vcray.actors.watches import watch
-from vcray.actors.watches import watch_all
-from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, OPERATORS_RESOURCES
-from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, Resource
+from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, OPERATORS_RESOURCES, Resource
 from vcray.cluster.operators.definitions import defined, definition
 from vcray.cluster.operators.table import STAND_INS
 from vcray.cluster.workloads.manager import OF_PODS, Workloads
