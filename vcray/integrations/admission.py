@@ -67,7 +67,7 @@ class Dressing:
         owned = self._trails.owner(placed, request.look.find)
         if owned is None:
             return Answer()
-        asks = owned.integration.asks(owned.owner)
+        asks = owned.integration.asked(owned.owner, request.look.find)
         namespace = request.look.namespace(request.namespace)
         if not choices.is_ours(asks, owned.owner, namespace, request.rules.scheduler_names):
             return Answer()

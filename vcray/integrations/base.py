@@ -138,6 +138,10 @@ class Integration(ABC):
     def asks(self, owner: JsonObject) -> Asks:
         """What the object asks for; of one that is malformed, whatever can be read."""
 
+    def asked(self, owner: JsonObject, find: Find) -> Asks:
+        """`asks`, of kinds whose templates stand in other objects; each such kind is in `reads`."""
+        return self.asks(owner)
+
     @abstractmethod
     def gangs(self, owner: JsonObject, seen: Seen) -> Sequence[Gang]:
         """The gangs of an object as it is now; none when its pods belong to another object's gang. Raises Malformed."""

@@ -158,7 +158,7 @@ class GroupKeeper:
         if theirs:
             yield from _release(speaker.rests(owner, seen), theirs)
             return
-        asks = speaker.asks(owner)
+        asks = speaker.asked(owner, self._finder(seen))
         namespace = seen.get(NAMESPACES, "", raw.namespace(owner))
         ours = choices.is_ours(asks, owner, namespace, self._schedulers) and speaker.begun(owner, seen)
         if not made_here and not ours:
@@ -265,7 +265,7 @@ class GroupKeeper:
     def _tell_other_scheduler(self, pod: JsonObject, owned: Owned, seen: Seen) -> Effects:
         """Its group would wait for ever: the pod goes to another scheduler (trap T13)."""
         namespace = seen.get(NAMESPACES, "", raw.namespace(pod))
-        asks = owned.integration.asks(owned.owner)
+        asks = owned.integration.asked(owned.owner, self._finder(seen))
         if choices.is_ours(asks, owned.owner, namespace, self._schedulers):
             theirs = raw.text(pod, "spec", "schedulerName") or names.DEFAULT_SCHEDULER_NAME
             ours = min(self._schedulers)

@@ -19,6 +19,7 @@ from vcray.controllers.base import (
     Effects,
     Outcome,
     Patch,
+    Propagation,
     ReconcileError,
     Request,
     Seen,
@@ -104,21 +105,25 @@ class Operator(ABC):
             each for each in found if raw.controlled_by(each, raw.uid(owner)) and not raw.terminating(each)
         ]
 
-    def make(self, resource: Resource, owner: JsonObject, obj: JsonObject) -> Steps[JsonObject]:
-        """Create an object that `owner` controls, in its namespace. ReconcileError when that is refused."""
+    def make(
+        self, resource: Resource, owner: JsonObject, obj: JsonObject, kind: Resource | None = None
+    ) -> Steps[JsonObject]:
+        """Create an object that `owner`, which is of our kind or of `kind`, controls, in its namespace. ReconcileError when
+        that is refused."""
+        kind = kind or self.resource
         metadata = {**raw.table(obj, "metadata"), "namespace": raw.namespace(owner)}
-        metadata["ownerReferences"] = [
-            raw.owner_reference(self.resource.api_version, self.resource.kind, owner)
-        ]
+        metadata["ownerReferences"] = [raw.owner_reference(kind.api_version, kind.kind, owner)]
         head: JsonObject = {"apiVersion": resource.api_version, "kind": resource.kind}
         outcome = yield Create(resource, {**head, **obj, "metadata": metadata})
         return must(outcome, f"create {resource.kind}")
 
-    def remove(self, resource: Resource, objects: Iterable[JsonObject]) -> Steps[None]:
+    def remove(
+        self, resource: Resource, objects: Iterable[JsonObject], propagation: Propagation = "Background"
+    ) -> Steps[None]:
         """Delete objects, unless they are gone, and what they own: a Job would leave its pods behind otherwise."""
         for each in objects:
             outcome = yield Delete(
-                resource, raw.namespace(each), raw.name(each), uid=raw.uid(each), propagation="Background"
+                resource, raw.namespace(each), raw.name(each), uid=raw.uid(each), propagation=propagation
             )
             if not outcome.not_found and not outcome.conflict:
                 must(outcome, f"delete {resource.kind} {raw.name(each)}")
