@@ -6,14 +6,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from vcray.api.resources import MPIJOBS, RAYCLUSTERS, RAYCRONJOBS, RAYJOBS, RAYSERVICES, Resource
+from vcray.api.resources import (
+    CLUSTERTRAININGRUNTIMES,
+    JOBSETS,
+    LEADERWORKERSETS,
+    MPIJOBS,
+    RAYCLUSTERS,
+    RAYCRONJOBS,
+    RAYJOBS,
+    RAYSERVICES,
+    TRAININGRUNTIMES,
+    TRAINJOBS,
+    Resource,
+)
 from vcray.cluster.operators.base import Operator
 from vcray.cluster.operators.definitions import REPLICA_SPECS
+from vcray.cluster.operators.jobset.jobsets import JobSets
 from vcray.cluster.operators.kuberay.rayclusters import RayClusters
 from vcray.cluster.operators.kuberay.raycronjobs import RayCronJobs
 from vcray.cluster.operators.kuberay.rayjobs import RayJobs
 from vcray.cluster.operators.kuberay.rayservices import RayServices
+from vcray.cluster.operators.lws.leaderworkersets import LeaderWorkerSets
 from vcray.cluster.operators.mpi.mpijobs import MPIJobs
+from vcray.cluster.operators.trainer.trainjobs import TrainJobs
 from vcray.cluster.operators.training.jobs import operators as training
 
 
@@ -31,5 +46,8 @@ STAND_INS: Final[Mapping[str, StandIn]] = {
     ),
     "training-operator": StandIn(tuple(training()), tuple(REPLICA_SPECS)),
     "mpi-operator": StandIn((MPIJobs,), (MPIJOBS,)),
+    "jobset": StandIn((JobSets,), (JOBSETS,)),
+    "lws": StandIn((LeaderWorkerSets,), (LEADERWORKERSETS,)),
+    "trainer": StandIn((TrainJobs,), (TRAINJOBS, TRAININGRUNTIMES, CLUSTERTRAININGRUNTIMES, JOBSETS)),
 }
 """By the names of the projects."""

@@ -1,1 +1,1 @@
-"""Kubeflow: the six kinds of the training-operator, and the MPIJob of the mpi-operator."""
+"""Kubeflow: the six kinds of the training-operator, the MPIJob of the mpi-operator, and Trainer's TrainJob."""

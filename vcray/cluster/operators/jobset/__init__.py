@@ -1,0 +1,1 @@
+"""JobSet's stand-in. JobSet makes no PodGroups."""

@@ -1,0 +1,1 @@
+"""LeaderWorkerSet's stand-in, with the PodGroups of its volcano provider."""

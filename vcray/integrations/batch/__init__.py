@@ -1,0 +1,1 @@
+"""Kubernetes' own batch projects: JobSet and LeaderWorkerSet."""
