@@ -45,7 +45,7 @@ class LeaderWorkerSets(Operator):
         ]
         leaders = {_index(pod): pod for pod in pods if raw.controlled_by(pod, raw.uid(obj))}
         going = {index for index, leader in leaders.items() if raw.terminating(leader)}
-        yield from self._restart(leaders, pods, going)
+        yield from self._restart(leaders, pods, going, seen)
         wanted = _wanted(obj, leaders, revision)
         extra = [leaders[index] for index in sorted(leaders) if index >= wanted and index not in going]
         yield from self.remove(PODS, extra)
@@ -127,15 +127,14 @@ class LeaderWorkerSets(Operator):
     # -- restarts and updates -------------------------------------------------------------------------------------------
 
     def _restart(
-        self, leaders: Mapping[int, JsonObject], pods: Sequence[JsonObject], going: set[int]
+        self, leaders: Mapping[int, JsonObject], pods: Sequence[JsonObject], going: set[int], seen: Seen
     ) -> Steps[None]:
         """A replica that loses a pod is made anew, with everything in it."""
         for pod in pods:
             index = _index(pod)
             leader = leaders.get(index)
             lost = raw.terminating(pod) or phase(pod) in ("Failed", "Succeeded")
-            same = leader is not None and _revision(pod) == _revision(leader)
-            if leader is not None and same and lost and index not in going:
+            if leader is not None and lost and index not in going and _belongs(pod, leader, seen):
                 going.add(index)
                 yield from self.remove(PODS, [leader], "Foreground")
 
@@ -218,6 +217,13 @@ def _whole(lws: JsonObject, index: int, leader: JsonObject, pods: Sequence[JsonO
     members = raw.annotation(leader, LABELS + "size")
     mine = [pod for pod in pods if _index(pod) == index and _revision(pod) == _revision(leader)]
     return sum(map(is_ready, mine)) >= int(members or size(lws))
+
+
+def _belongs(pod: JsonObject, leader: JsonObject, seen: Seen) -> bool:
+    """Is a pod this leader, or one of its workers? Those of a leader before it may still be there."""
+    made = seen.get(STATEFULSETS, raw.namespace(leader), raw.name(leader))
+    ours = made is not None and raw.controlled_by(made, raw.uid(leader))
+    return pod is leader or (made is not None and ours and raw.controlled_by(pod, raw.uid(made)))
 
 
 def _marks(lws: JsonObject, index: int, revision: str) -> dict[str, str]:
