@@ -100,7 +100,7 @@ WORKER = {**LEADER, LWS + "group-index": "0", LWS + "worker-index": "1"}
 
 def test_pods_of_a_replica_share_the_group_of_their_leader() -> None:
     w = world()
-    lws, leaders = leader_worker_set(w)
+    _, leaders = leader_worker_set(w)
 
     leader = put_pod(w, "l-0", (STATEFULSETS, leaders), LEADER)
     workers = put(w, STATEFULSETS, "l-0", {"template": template("3")}, (PODS, leader))
@@ -164,7 +164,8 @@ def test_what_cannot_be_read_gives_an_event_and_no_group(resource, spec, says) -
     ((reason, message),) = w.events
     start, _, rest = says.partition("*")
     assert reason == "InvalidSpec"
-    assert message.startswith(start) and message.endswith(rest)
+    assert message.startswith(start)
+    assert message.endswith(rest)
     assert w.podgroups() == []
 
 
