@@ -75,6 +75,22 @@ def test_t20_pod_finds_its_train_job_through_job_and_job_set() -> None:
     assert raw.text(raw.controller(group), "kind") == "TrainJob"
 
 
+def test_t13_train_job_is_told_that_its_pods_go_elsewhere() -> None:
+    w = world()
+    put(w, TRAININGRUNTIMES, "r", {"template": {"spec": {"replicatedJobs": [replicated()]}}})
+    train = put(w, TRAINJOBS, "t", {"runtimeRef": {"kind": "TrainingRuntime", "name": "r"}}, notes=QUEUE)
+    jobset = put(w, JOBSETS, "t", {"replicatedJobs": [replicated()]}, (TRAINJOBS, train))
+    labels = {JOBSET + "jobset-name": "t", JOBSET + "replicatedjob-name": "a"}
+    job = put(w, KUBERNETES_JOBS, "t-a-0", {}, (JOBSETS, jobset), labels)
+
+    put(w, PODS, "p", raw.table(template("1", "default-scheduler"), "spec"), (KUBERNETES_JOBS, job), labels)
+
+    ((reason, message),) = w.events
+    assert reason == "OtherScheduler"
+    assert "schedulerName: volcano" in message
+    assert raw.annotation(w.objects[PODS, "ns", "p"], GROUP) == ""
+
+
 def test_runtime_may_come_after_its_train_job() -> None:
     w = world()
     put(w, TRAINJOBS, "t", {"runtimeRef": {"kind": "TrainingRuntime", "name": "r"}}, notes=QUEUE)
