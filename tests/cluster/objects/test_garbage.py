@@ -13,6 +13,8 @@ from vcray.cluster.objects.deletion import DeleteOptions
 from vcray.cluster.objects.garbage import SLICE, Collector
 from vcray.cluster.objects.store import Store
 
+MERGE = "application/merge-patch+json"
+
 
 class Loop:
     """Collects what is called soon."""
@@ -85,6 +87,23 @@ def test_owner_in_the_foreground_goes_after_its_last_dependent() -> None:
     order = [event.record.name for event in store.storage.since(CONFIGMAPS, 0) if event.change == "DELETED"]
     assert order[-1] == "owner"
     assert len(order) == 2 * SLICE + 1
+
+
+def test_dependent_that_is_made_while_its_owner_goes_in_the_foreground_goes_too() -> None:
+    store, _, loop = world()
+    owner = create(store, "owner")
+    create(store, "held", owner)
+    store.patch(CONFIGMAPS, "default", "held", {"metadata": {"finalizers": ["example.com/held"]}}, MERGE)
+    store.delete(CONFIGMAPS, "default", "owner", DeleteOptions(propagation="Foreground"))
+    loop.run()
+
+    create(store, "late", owner)
+    loop.run()
+    assert store.storage.get(CONFIGMAPS, "default", "late") is None
+    store.patch(CONFIGMAPS, "default", "held", {"metadata": {"finalizers": []}}, MERGE)
+    loop.run()
+
+    assert count(store) == 0
 
 
 def test_orphans_are_freed_in_slices() -> None:

@@ -292,9 +292,12 @@ class Collector:
         owner = self._storage.by_uid(uid)
         if owner is None or uid not in self._waiting:
             return
-        if not any(self._blocks(dependent, uid) for dependent in self._storage.owned_by(uid)):
+        blocking = [each for each in self._storage.owned_by(uid) if self._blocks(each, uid)]
+        if not blocking:
             self._waiting.discard(uid)
             self._release(owner, FOREGROUND)
+        for each in blocking:
+            self._note("item", each.uid)  # one that was made while its owner goes goes too
 
     @staticmethod
     def _blocks(dependent: Record, uid: str) -> bool:
