@@ -129,14 +129,14 @@ class LeaderWorkerSets(Operator):
     def _restart(
         self, leaders: Mapping[int, JsonObject], pods: Sequence[JsonObject], going: set[int], seen: Seen
     ) -> Steps[None]:
-        """A replica that loses a pod is made anew, with everything in it. The real one waits for its workers to be gone first."""
+        """A replica that loses a pod is made anew, with everything in it. The leader goes last."""
         for pod in pods:
             index = _index(pod)
             leader = leaders.get(index)
             lost = raw.terminating(pod) or phase(pod) in ("Failed", "Succeeded")
             if leader is not None and lost and index not in going and _belongs(pod, leader, seen):
                 going.add(index)
-                yield from self.remove(PODS, [leader])
+                yield from self.remove(PODS, [leader], "Foreground")
 
     def _roll(
         self,
