@@ -47,7 +47,7 @@ class JobSets(Operator):
         yield from self._report(obj, seen, attempt, now)
 
     def _drop(self, jobs: Sequence[JsonObject]) -> Steps[None]:
-        yield from self.remove(KUBERNETES_JOBS, jobs, "Background")
+        yield from self.remove(KUBERNETES_JOBS, jobs)
 
     def _advance(
         self, jobset: JsonObject, jobs: Sequence[JsonObject], seen: Seen, attempt: str
