@@ -119,7 +119,8 @@ def test_pods_of_a_replica_share_the_group_of_their_leader() -> None:
     _, leaders = leader_worker_set(w)
 
     leader = put_pod(w, "l-0", (STATEFULSETS, leaders), LEADER)
-    workers = put(w, STATEFULSETS, "l-0", {"template": template("3")}, (PODS, leader))
+    assert w.podgroups() == []
+    workers = put(w, STATEFULSETS, "l-0", {"template": template("3")}, (PODS, leader), LEADER)
     worker = put_pod(w, "l-0-1", (STATEFULSETS, workers), WORKER)
 
     marks = [(raw.annotation(each, GROUP), raw.annotation(each, TASK)) for each in (leader, worker)]
@@ -133,6 +134,7 @@ def test_t17_group_that_goes_after_the_next_leader_came_is_made_again() -> None:
     w = world()
     _, leaders = leader_worker_set(w)
     leader = put_pod(w, "l-0", (STATEFULSETS, leaders), LEADER)
+    put(w, STATEFULSETS, "l-0", {"template": template("3")}, (PODS, leader), LEADER)
 
     w.remove(PODGROUPS, "ns", "l-0-h")
     w.settle()
@@ -144,13 +146,16 @@ def test_t17_group_that_goes_after_the_next_leader_came_is_made_again() -> None:
 def test_t17_group_of_the_leader_before_is_replaced() -> None:
     w = world()
     _, leaders = leader_worker_set(w)
-    put_pod(w, "l-0", (STATEFULSETS, leaders), LEADER)
+    first = put_pod(w, "l-0", (STATEFULSETS, leaders), LEADER)
+    put(w, STATEFULSETS, "l-0", {"template": template("3")}, (PODS, first), LEADER)
     left = w.objects[PODGROUPS, "ns", "l-0-h"]
     w.remove(PODS, "ns", "l-0")
     w.settle()
     assert w.podgroups() == [left]
 
     leader = put_pod(w, "l-0", (STATEFULSETS, leaders), LEADER)
+    w.remove(STATEFULSETS, "ns", "l-0")
+    put(w, STATEFULSETS, "l-0", {"template": template("3")}, (PODS, leader), LEADER)
     w.advance(1.0)
 
     (group,) = w.podgroups()

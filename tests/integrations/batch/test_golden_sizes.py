@@ -16,6 +16,7 @@ from vcray.api.resources import (
     KUBERNETES_JOBS,
     LEADERWORKERSETS,
     PODS,
+    STATEFULSETS,
     TRAINJOBS,
 )
 from vcray.cluster.operators.lws.leaderworkersets import LeaderWorkerSets
@@ -83,7 +84,17 @@ def put_leader(w: World) -> None:
         },
         "spec": raw.table(template, "spec"),
     }
-    w.put(PODS, pod)
+    workers: JsonObject = {
+        "metadata": {
+            "name": "x-0",
+            "namespace": "ns",
+            "labels": {LWS + "name": "x"},
+            "ownerReferences": [raw.owner_reference("v1", "Pod", w.put(PODS, pod))],
+        },
+        "spec": {"template": raw.table(both, "workerTemplate")},
+    }
+    w.settle()
+    w.put(STATEFULSETS, workers)
     w.settle()
 
 

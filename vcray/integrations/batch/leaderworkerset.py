@@ -37,7 +37,8 @@ class LeaderWorkerSet(Integration):
         return Asks(templates=_templates(owner))
 
     def gangs(self, owner: JsonObject, seen: Seen) -> Sequence[Gang]:
-        return tuple(_gang(owner, leader, seen) for leader in _leaders(owner, seen))
+        told = [(leader, _gang(owner, leader, seen)) for leader in _leaders(owner, seen)]
+        return tuple(gang for leader, gang in told if _begun(owner, leader, seen))
 
     def member(self, owner: JsonObject, pod: JsonObject) -> Member | None:
         group = _group(owner, pod)
@@ -46,6 +47,10 @@ class LeaderWorkerSet(Integration):
     def concerned(self, change: Change, seen: Seen) -> Iterable[Ref]:
         """A group that goes after a leader whose name the next one has already leaves that one without (trap T17)."""
         above = raw.controller(change.object)
+        if change.resource == STATEFULSETS and above.get("kind") == PODS.kind:
+            yield Ref(
+                LEADERWORKERSETS, raw.namespace(change.object), raw.labels_of(change.object).get(NAME, "")
+            )
         if change.resource != PODGROUPS or change.new is not None or above.get("kind") != PODS.kind:
             return
         space = raw.namespace(change.object)
@@ -65,11 +70,21 @@ def _leaders(owner: JsonObject, seen: Seen) -> Iterator[JsonObject]:
                 yield pod
 
 
+def _begun(owner: JsonObject, leader: JsonObject, seen: Seen) -> bool:
+    """Has LWS set about a replica? Where it makes groups itself it does so before the workers' StatefulSet; a leader that comes
+    before its workers cannot wait for that."""
+    return _is_alone(owner) or _size(owner, leader) == 1 or bool(seen.owned(STATEFULSETS, raw.uid(leader)))
+
+
+def _is_alone(owner: JsonObject) -> bool:
+    """Are workers made only once their leader is ready, or has a node?"""
+    return raw.text(owner, "spec", "startupPolicy") == "LeaderReady" or EXCLUSIVE in raw.annotations_of(owner)
+
+
 def _gang(owner: JsonObject, leader: JsonObject, seen: Seen) -> Gang:
     """A replica as its leader was made: a rolling update has replicas of two templates and sizes."""
     size = _size(owner, leader)
-    notes = raw.annotations_of(owner)
-    alone = raw.text(owner, "spec", "startupPolicy") == "LeaderReady" or EXCLUSIVE in notes
+    alone = _is_alone(owner)
     workers = size - 1
     parts = (
         Part(LEADER, 1, 1, {"spec": raw.table(leader, "spec")}),
