@@ -26,6 +26,7 @@ from vcray.api.resources import (
     XGBOOSTJOBS,
     Resource,
 )
+from vcray.cluster.definitions.validation import APPROVAL, is_protected
 
 REPLICA_SPECS: Final[Mapping[Resource, tuple[str, tuple[str, ...]]]] = {
     PYTORCHJOBS: ("pytorchReplicaSpecs", ("Master", "Worker")),
@@ -69,10 +70,13 @@ def definition(resource: Resource) -> JsonObject:
     }
     if resource.short_names:
         spoken["shortNames"] = list(resource.short_names)
+    metadata: JsonObject = {"name": resource.full_name}
+    if is_protected(resource.group):
+        metadata["annotations"] = {APPROVAL: "https://github.com/kubernetes/enhancements/pull/1111"}
     return {
         "apiVersion": CUSTOMRESOURCEDEFINITIONS.api_version,
         "kind": CUSTOMRESOURCEDEFINITIONS.kind,
-        "metadata": {"name": resource.full_name},
+        "metadata": metadata,
         "spec": {
             "group": resource.group,
             "names": spoken,

@@ -59,7 +59,9 @@ class Discovery:
         """The versions of every group, preferred ones first; built-in groups first."""
         kinds = self._catalog.kinds()
         if kinds != self._kinds:
-            self._groups = _built_in() | _custom(kinds)
+            self._groups = _built_in()
+            for group, versions in _custom(kinds).items():
+                self._groups[group] = [*self._groups.get(group, ()), *versions]
             self._kinds = kinds
             self._aggregated.clear()
         return self._groups
