@@ -21,7 +21,8 @@ from vcray.controllers.queue import QueueController
 from vcray.controllers.sharding.controller import ShardingController
 from vcray.errors import ConfigError, Problem
 from vcray.integrations.base import Integration
-from vcray.integrations.known import made, pod_labels
+from vcray.integrations.known import made
+from vcray.integrations.podmarks import PodMarks
 from vcray.registry import INTEGRATIONS, Registry
 
 
@@ -37,7 +38,10 @@ def controllers_of(settings: Settings, integrations: Sequence[Integration] = ())
         JobController(tries),
         GarbageController(tries),
         PodGroupController(
-            settings.scheduler_names, settings.inherit_owner_annotations, tries, pod_labels(integrations)
+            settings.scheduler_names,
+            settings.inherit_owner_annotations,
+            tries,
+            PodMarks.of(integrations).bears,
         ),
         QueueController(tries),
         JobFlowController(tries),

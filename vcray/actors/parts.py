@@ -21,7 +21,7 @@ from vcray.actors.deployment import (
 )
 from vcray.actors.runtime import Actor, Handle, Runtime, Time
 from vcray.actors.watches import for_scheduler, one_object, watch, watch_all
-from vcray.api.jsonview import dig_strings
+from vcray.api.meta import JsonObject
 from vcray.api.names import SCHEDULER_NAME
 from vcray.api.resources import (
     CONFIGMAPS,
@@ -32,6 +32,7 @@ from vcray.api.resources import (
     HYPERNODES,
     KUBERNETES_RESOURCES,
     NAMESPACES,
+    NATIVE_GANG_RESOURCES,
     NODES,
     NODESHARDS,
     NUMATOPOLOGIES,
@@ -330,24 +331,30 @@ async def _integrations(place: Place, part: str) -> None:
     from vcray.actors.installed import watch_installed
     from vcray.actors.reconciler import ControllerHost
     from vcray.integrations.keeping import GroupKeeper
-    from vcray.integrations.known import pod_labels
+    from vcray.integrations.trails import Trails
     from vcray.kube.events import EventRecorder
 
     client = place.client("integrations")
     settings = place.facts.settings
     integrations = integrations_of(settings, place.registry or discover(folder=settings.plugins_dir))
-    labels = pod_labels(integrations)
+    trails = Trails(integrations)
+    own = {kind for each in integrations for kind in each.kinds if kind in KUBERNETES_RESOURCES}
+
+    def keeps(resource: Resource) -> Callable[[JsonObject], bool]:
+        return lambda obj: trails.speaker(resource, obj) is not None
+
     host = ControllerHost(
         (GroupKeeper(integrations, settings.scheduler_names),),
         client,
         EventRecorder(client, "vcray-integrations", place.time),
         place.time,
         place.metrics,
-        keeps={PODS: lambda pod: not labels.isdisjoint(dig_strings(pod, "metadata", "labels"))},
+        keeps={**{kind: keeps(kind) for kind in own}, PODS: trails.may_own},
         counts=False,
     )
     handle = await place.runtime.spawn(part, lambda: host, MAILBOX)
-    always = [each for each in host.watched if each in (*KUBERNETES_RESOURCES, *VOLCANO_RESOURCES)]
+    served = (*KUBERNETES_RESOURCES, *VOLCANO_RESOURCES, *NATIVE_GANG_RESOURCES)
+    always = [each for each in host.watched if each in served]
     watch_all(place, client, always, handle)
     others = [each for each in host.watched if each not in always]
     watch_installed(place, client, others, handle)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from vcray.actors.runtime import Handle
 from vcray.actors.watcher import AnyWatch, Watcher
-from vcray.api.resources import CONFIGMAPS, CRONJOBS, NODES, PODS, Resource
+from vcray.api.resources import CONFIGMAPS, CRONJOBS, NATIVE_GANG_RESOURCES, NODES, PODS, Resource
 from vcray.config.deviceconfig import device_config_place
 from vcray.kube.client import KubeClient
 from vcray.kube.watch import watch_nodes, watch_objects, watch_pods
@@ -25,8 +25,9 @@ OPTIONAL_GROUPS: Final = (
 )
 """API groups that not every cluster serves in the version that we read: nothing of theirs is there then."""
 
-OPTIONAL_KINDS: Final = (CRONJOBS,)
-"""Kinds of other groups that older definitions of Volcano's lack: there are none then, and the rest goes on."""
+OPTIONAL_KINDS: Final = (CRONJOBS, *NATIVE_GANG_RESOURCES)
+"""Kinds of other groups that older definitions of Volcano's lack, or that an API server serves only where it is told to: there are none
+then, and the rest goes on."""
 
 
 def watch(place: Place, source: AnyWatch, target: Handle) -> None:

@@ -233,6 +233,15 @@ DASKJOBS = Resource("kubernetes.dask.org", "v1", "DaskJob", "daskjobs", subresou
 DASKWORKERGROUPS = Resource(
     "kubernetes.dask.org", "v1", "DaskWorkerGroup", "daskworkergroups", subresources=_SCALED
 )
+DASKAUTOSCALERS = Resource("kubernetes.dask.org", "v1", "DaskAutoscaler", "daskautoscalers")
+FLINKDEPLOYMENTS = Resource(
+    "flink.apache.org",
+    "v1beta1",
+    "FlinkDeployment",
+    "flinkdeployments",
+    short_names=("flinkdep",),
+    subresources=_SCALED,
+)
 NATIVE_WORKLOADS = Resource("scheduling.k8s.io", "v1alpha2", "Workload", "workloads")
 NATIVE_PODGROUPS = Resource("scheduling.k8s.io", "v1alpha2", "PodGroup", "podgroups", subresources=_STATUS)
 
@@ -311,6 +320,8 @@ OPERATORS_RESOURCES: tuple[Resource, ...] = (
     DASKCLUSTERS,
     DASKJOBS,
     DASKWORKERGROUPS,
+    DASKAUTOSCALERS,
+    FLINKDEPLOYMENTS,
 )
 """Resources that other operators' CRDs add; a cluster serves those whose operators it has."""
 

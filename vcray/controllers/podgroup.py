@@ -2,14 +2,15 @@
 
 A pod for our scheduler without a group gets one named after its controller (or itself), so that pods of one owner share
 it, and an annotation that says so. What the group needs comes from the pod and from its owner's annotations; the first
-pod decides. Later owner changes do not reach a group that exists; a ReplicaSet or StatefulSet of zero replicas loses it.
-Nothing is remembered.
+pod decides. Of later owner changes only the replicas and the pod template of ReplicaSets and StatefulSets reach a group that exists:
+it never asks for more pods than there are to be, so that the small sets of a rolling update start. One of zero replicas
+loses its group. Nothing is remembered.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
@@ -77,6 +78,20 @@ class DropGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Refit:
+    """Let the group of a workload follow its replicas and its pod template."""
+
+    namespace: str
+    workload: str
+    resource: Resource
+    group: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.group}"
+
+
+@dataclass(frozen=True, slots=True)
 class MissingGroup:
     """A pod names a group that is not there; told once it has not come after a while."""
 
@@ -99,7 +114,8 @@ OTHERS_GRACE_S: Final = 5.0
 class PodGroupController:
     """Makes PodGroups for pods without one. `scheduler_names` are ours; `inherit` reads the owners' annotations.
 
-    Pods with one of `others_labels` get theirs from an integration as a rule, and here only if it does not come."""
+    Pods of `others` get theirs from an integration as a rule, and here only if it does not come. One that names a group of
+    Kubernetes' own never gets one here: it waits for that."""
 
     name: ClassVar[str] = "pg-controller"
     watches: ClassVar[tuple[Resource, ...]] = (PODS, REPLICASETS, STATEFULSETS, PODGROUPS)
@@ -110,12 +126,12 @@ class PodGroupController:
         scheduler_names: Sequence[str] = (names.SCHEDULER_NAME,),
         inherit: bool = True,
         max_requeue: int = 15,
-        others_labels: Collection[str] = (),
+        others: Callable[[JsonObject], bool] = lambda pod: False,
     ) -> None:
         self.scheduler_names = frozenset(scheduler_names)
         self.inherit = inherit
         self.max_requeue = max_requeue
-        self._others_labels = frozenset(others_labels)
+        self._others = others
 
     def requests(self, change: Change, seen: Seen) -> Iterable[Request]:
         """New pods without a group, and workloads that have no replicas."""
@@ -130,9 +146,13 @@ class PodGroupController:
                 if group == group_name(item):
                     return (GroupPod(raw.namespace(item), raw.name(item), group),)
                 return (MissingGroup(raw.namespace(item), raw.name(item), group),)
-        elif change.resource in (REPLICASETS, STATEFULSETS) and _is_empty(item):
+        elif change.resource in (REPLICASETS, STATEFULSETS):
+            place = raw.namespace(item), raw.name(item)
             group = f"{names.PODGROUP_PREFIX}{raw.uid(item)}"
-            return (DropGroup(raw.namespace(item), raw.name(item), change.resource, group),)
+            if _is_empty(item):
+                return (DropGroup(*place, change.resource, group),)
+            if change.old is not None and raw.table(change.old, "spec") != raw.table(item, "spec"):
+                return (Refit(*place, change.resource, group),)
         return ()
 
     def _left_behind(self, change: Change, seen: Seen) -> Iterable[Request]:
@@ -151,6 +171,9 @@ class PodGroupController:
         if isinstance(request, DropGroup):
             yield from _drop(request, seen)
             return
+        if isinstance(request, Refit):
+            yield from self._refit(request, seen)
+            return
         if isinstance(request, MissingGroup):
             yield from self._tell_missing(request, seen)
             return
@@ -160,12 +183,12 @@ class PodGroupController:
             return
         if not self._wants_group(pod) and not self._lacks_group(pod, seen):
             return
-        if not request.waited and not self._others_labels.isdisjoint(raw.labels_of(pod)):
+        if not request.waited and self._others(pod):
             yield Again(OTHERS_GRACE_S, replace(request, waited=True))
             return
         if seen.get(PODGROUPS, request.namespace, request.group) is None:
             owners = (yield from _owner_annotations(pod, seen)) if self.inherit else {}
-            outcome = yield Create(PODGROUPS, build_podgroup(pod, owners))
+            outcome = yield Create(PODGROUPS, build_podgroup(pod, owners, _replicas_of(pod, seen)))
             if not outcome.ok and not outcome.already_exists:
                 raise ReconcileError(f"create PodGroup {request.key}: {outcome.message}", counts=False)
         note: JsonObject = {"metadata": {"annotations": {names.GROUP_NAME: request.group}}}
@@ -189,6 +212,26 @@ class PodGroupController:
         message = f'PodGroup "{request.namespace}/{request.group}" not found; the pod waits until it exists'
         yield Emit(PODS, pod, "Warning", "PodGroupNotFound", message)
 
+    def _refit(self, request: Refit, seen: Seen) -> Effects:
+        """Sizes of the group anew (trap T32, volcano-sh/volcano#4739, #4516)."""
+        workload = seen.get(request.resource, request.namespace, request.workload)
+        group = seen.get(PODGROUPS, request.namespace, request.group)
+        if workload is None or group is None or _is_empty(workload):
+            return
+        owners = raw.annotations_of(workload) if self.inherit else {}
+        pod_spec = raw.table(workload, "spec", "template", "spec")
+        wanted = _sizes(pod_spec, owners, raw.number(workload, "spec", "replicas", default=1))
+        present = raw.table(group, "spec")
+        patch: list[JsonValue] = [
+            {"op": "add", "path": f"/spec/{name}", "value": value}
+            for name, value in wanted.items()
+            if present.get(name) != value
+        ]
+        if patch:
+            outcome = yield Patch(PODGROUPS, request.namespace, request.group, patch, "json")
+            if not outcome.ok and not outcome.not_found:
+                raise ReconcileError(f"update PodGroup {request.key}: {outcome.message}", counts=False)
+
     def _lacks_group(self, pod: JsonObject, seen: Seen) -> bool:
         ours = raw.text(pod, "spec", "schedulerName") in self.scheduler_names
         group = raw.annotation(pod, names.GROUP_NAME)
@@ -197,7 +240,8 @@ class PodGroupController:
 
     def _wants_group(self, pod: JsonObject) -> bool:
         ours = raw.text(pod, "spec", "schedulerName") in self.scheduler_names
-        return ours and not raw.annotation(pod, names.GROUP_NAME)
+        waits_for_another = bool(raw.text(pod, "spec", "schedulingGroup", "podGroupName"))
+        return ours and not waits_for_another and not raw.annotation(pod, names.GROUP_NAME)
 
 
 def group_name(pod: JsonObject) -> str:
@@ -218,13 +262,11 @@ def _pods_of(group: JsonObject, seen: Seen) -> Iterator[JsonObject]:
                 yield pod
 
 
-def build_podgroup(pod: JsonObject, owner_annotations: dict[str, str]) -> JsonObject:
-    """The group that a first pod asks for."""
-    minimum = _min_member(owner_annotations)
-    usage: Usage = {}
-    if minimum:
-        add_usage(usage, pod_usage(raw.table(pod, "spec")), minimum)
-    spec: JsonObject = {"minMember": minimum, "minResources": usage_json(usage)}
+def build_podgroup(
+    pod: JsonObject, owner_annotations: dict[str, str], replicas: int | None = None
+) -> JsonObject:
+    """The group that a first pod asks for; `replicas` is how many of it there are to be, if that is known."""
+    spec = _sizes(raw.table(pod, "spec"), owner_annotations, replicas)
     stored = raw.annotations_of(pod)
     if stored.get(names.POD_QUEUE_NAME):
         spec["queue"] = stored[names.POD_QUEUE_NAME]
@@ -248,6 +290,31 @@ def build_podgroup(pod: JsonObject, owner_annotations: dict[str, str]) -> JsonOb
         "spec": spec,
         "status": {"phase": "Pending"},
     }
+
+
+def _sizes(pod_spec: JsonObject, owner_annotations: dict[str, str], replicas: int | None) -> JsonObject:
+    """minMember and minResources."""
+    minimum = _min_member(owner_annotations)
+    if replicas is not None:
+        minimum = min(minimum, replicas)
+    usage: Usage = {}
+    if minimum:
+        add_usage(usage, pod_usage(pod_spec), minimum)
+    return {"minMember": minimum, "minResources": usage_json(usage)}
+
+
+def _replicas_of(pod: JsonObject, seen: Seen) -> int | None:
+    """Replicas of the ReplicaSet or StatefulSet that controls the pod; None for other pods, and while that is not seen."""
+    found = raw.at(_workload_of(pod, seen), "spec", "replicas")
+    return found if isinstance(found, int) else None
+
+
+def _workload_of(pod: JsonObject, seen: Seen) -> JsonObject | None:
+    owner = raw.controller(pod)
+    resource = _OWNERS.get(raw.text(owner, "kind"))
+    if resource not in (REPLICASETS, STATEFULSETS) or resource is None:
+        return None
+    return seen.get(resource, raw.namespace(pod), raw.text(owner, "name"))
 
 
 def _owners(pod: JsonObject) -> list[JsonValue]:
@@ -311,11 +378,7 @@ def _is_unwanted(pod: JsonObject, seen: Seen) -> bool:
     """Is the pod on its way out, or its workload scaled to zero?"""
     if raw.at(pod, "metadata", "deletionTimestamp"):
         return True
-    owner = raw.controller(pod)
-    resource = _OWNERS.get(raw.text(owner, "kind"))
-    if resource not in (REPLICASETS, STATEFULSETS) or resource is None:
-        return False
-    workload = seen.get(resource, raw.namespace(pod), raw.text(owner, "name"))
+    workload = _workload_of(pod, seen)
     return workload is not None and _is_empty(workload)
 
 

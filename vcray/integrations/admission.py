@@ -26,8 +26,6 @@ PATH: Final = "/integrations/pods"
 def service(integrations: Sequence[Integration]) -> Service:
     """The webhook for the pods of these integrations."""
     dressing = Dressing(integrations)
-    listed = ", ".join(f"'{label}'" for label in sorted(dressing.labels))
-    only = f"has(object.metadata.labels) && [{listed}].exists(label, label in object.metadata.labels)"
     return Service(
         PATH,
         "integrations.pods.vcray.io",
@@ -36,7 +34,7 @@ def service(integrations: Sequence[Integration]) -> Service:
         ("CREATE",),
         dressing.admit,
         must_answer=False,
-        only=only,
+        only=dressing.marks.expression(),
     )
 
 
@@ -45,7 +43,7 @@ class Dressing:
 
     def __init__(self, integrations: Sequence[Integration]) -> None:
         self._trails = Trails(integrations)
-        self.labels = self._trails.labels
+        self.marks = self._trails.marks
 
     def admit(self, request: Request) -> Answer:
         """A patch for a pod of ours; none for any other."""
@@ -64,6 +62,11 @@ class Dressing:
             if raw.namespace(pod)
             else {**pod, "metadata": {**raw.table(pod, "metadata"), "namespace": request.namespace}}
         )
+        named = self._trails.named(placed)
+        if named is not None:
+            if scheduler not in request.rules.scheduler_names:
+                return Answer()
+            return Answer(patch=tuple(_patch(pod, scheduler, choices.notes_of(named[1], ""), scheduler)))
         owned = self._trails.owner(placed, request.look.find)
         if owned is None:
             return Answer()

@@ -87,7 +87,8 @@ class Gang:
     """Pods that start together, as a PodGroup `name`. A gang without parts holds no room.
 
     `min_member` and `min_resources` (a ResourceList) are given where the object says them itself, else they follow from the parts.
-    `owner` is given where the group goes with another object than the one that was asked about. `takes`: names of pods that are
+    `owner` is given where the group goes with another object than the one that was asked about, `queue` and `topology` (a
+    networkTopology) where others than the object itself say them: what it says itself comes first. `takes`: names of pods that are
     brought into it, whatever group they name: theirs is gone."""
 
     name: str
@@ -95,6 +96,8 @@ class Gang:
     min_member: int | None = None
     min_resources: JsonObject | None = None
     owner: tuple[Resource, JsonObject] | None = None
+    queue: str = ""
+    topology: JsonObject = field(default_factory=dict)
     takes: tuple[str, ...] = ()
 
 
@@ -102,12 +105,14 @@ class Gang:
 class Asks:
     """What an object asks for in fields of its own kind, and its pod templates, the leader's first.
 
-    `manager` is who else looks after the object, empty when its own operator does."""
+    `manager` is who else looks after the object, empty when its own operator does. `by_pods`: the object has no templates, and is
+    ours as soon as pods of ours name it."""
 
     queue: str = ""
     priority_class: str = ""
     templates: tuple[JsonObject, ...] = ()
     manager: str = ""
+    by_pods: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +130,15 @@ Find: TypeAlias = Callable[[Resource, str, str], JsonObject | None]
 class Integration(ABC):
     """One kind of object. `kinds` are the objects that gangs are made for, `reads` what else answers rest on.
 
-    `pod_labels`: each pod that may be one of its has at least one of them. `follows_pods`: gangs depend on the pods there are.
+    `pod_labels` (`key` or `key=value`) and `pod_fields` (of spec): each pod that may be one of its has at least one of them.
+    `follows_pods`: gangs depend on the pods there are.
     Instances remember nothing."""
 
     name: ClassVar[str]
     kinds: ClassVar[tuple[Resource, ...]]
     reads: ClassVar[tuple[Resource, ...]] = ()
     pod_labels: ClassVar[tuple[str, ...]]
+    pod_fields: ClassVar[tuple[str, ...]] = ()
     follows_pods: ClassVar[bool] = False
 
     @abstractmethod
@@ -153,6 +160,14 @@ class Integration(ABC):
     def owns(self, obj: JsonObject) -> bool:
         """Is this object of one of `kinds` one that the integration is about?"""
         return True
+
+    def named(self, pod: JsonObject) -> tuple[Ref, Member] | None:
+        """The object that a pod names itself, which need not be there yet, and the pod's place; None where owners tell."""
+        return None
+
+    def status(self, owner: JsonObject, group: JsonObject | None, now: float) -> JsonObject:
+        """Fields of the object's status that are ours to write, given its PodGroup; of those none that are as they should be."""
+        return {}
 
     def concerned(self, change: Change, seen: Seen) -> Iterable[Ref | Remark]:
         """Objects whose gangs may differ after a change of something in `reads`, and what is to be told because of it."""

@@ -16,8 +16,8 @@ from vcray.integrations.base import Asks, Member
 
 def is_ours(asks: Asks, owner: JsonObject, namespace: JsonObject | None, schedulers: Collection[str]) -> bool:
     """Shall we make the groups of this object?"""
-    if asks.manager:
-        return False
+    if asks.manager or asks.by_pods:
+        return not asks.manager
     named = {raw.text(each, "spec", "schedulerName") for each in asks.templates}
     if named & set(schedulers):
         return True

@@ -7,7 +7,7 @@ another object is never written: the object gets an event and waits. Nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,7 +34,7 @@ from vcray.controllers.base import (
 from vcray.integrations import choices
 from vcray.integrations.base import Asks, Gang, Integration, Malformed, Ref, Remark
 from vcray.integrations.podgroups import changes, podgroup, spec_of
-from vcray.integrations.trails import Owned, Trails, controllers_of
+from vcray.integrations.trails import WORKLOADS, Owned, Trails, controllers_of
 
 INVALID: Final = "InvalidSpec"
 CONFLICT: Final = "PodGroupConflict"
@@ -42,6 +42,7 @@ OTHER_SCHEDULER: Final = "OtherScheduler"
 TWO_OWNERS: Final = "TwoOwners"
 AFTER_CONFLICT_S: Final = 30.0
 """Nothing tells an object that the group of another went whose name it wants."""
+_JOINED: Final = ("metadata", "annotations", names.GROUP_NAME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,11 @@ class GroupKeeper:
         if owner is None or speaker is None:
             return
         owned = Owned(speaker, request.resource, owner)
-        yield from self._let_go(owned, seen) if raw.terminating(owner) else self._keep(owned, seen)
+        if raw.terminating(owner):
+            yield from self._let_go(owned, seen)
+            return
+        yield from self._keep(owned, seen)
+        yield from _tell_status(owned, seen, now)
 
     def gave_up(self, request: Request, seen: Seen, now: float) -> Effects:
         """Never comes: failures of this controller do not count."""
@@ -195,9 +200,11 @@ class GroupKeeper:
         owner = owned.owner
         spec = spec_of(
             gang,
-            choices.named_queue(asks, owner, namespace),
+            choices.named_queue(asks, owner, None)
+            or gang.queue
+            or choices.named_queue(asks, owner, namespace),
             choices.priority_class(asks, owner),
-            choices.network_topology(owner),
+            choices.network_topology(owner) or gang.topology,
         )
         resource, holder = gang.owner or (owned.resource, owner)
         space = raw.namespace(owner)
@@ -242,25 +249,24 @@ class GroupKeeper:
             spoken = " and ".join(f'{each.get("kind")} "{each.get("name")}"' for each in claims)
             yield Emit(PODS, pod, "Warning", TWO_OWNERS, f"{spoken} both claim this pod; it joins no group")
             return
+        ours = raw.text(pod, "spec", "schedulerName") in self._schedulers
+        named = self._trails.named(pod)
+        if named is not None:
+            if ours:
+                yield from _annotate(request, pod, choices.notes_of(named[1], ""))
+            return
         owned = yield from self._owner(pod, seen)
         if owned is None:
             return
         member = owned.integration.member(owned.owner, pod)
-        if raw.text(pod, "spec", "schedulerName") not in self._schedulers:
+        if not ours:
             if member is not None:
                 yield from self._tell_other_scheduler(pod, owned, seen)
             return
         namespace = seen.get(NAMESPACES, "", raw.namespace(pod))
         asks = owned.integration.asks(owned.owner)
         notes = choices.notes_of(member, choices.named_queue(asks, owned.owner, namespace))
-        missing = raw.strings({key: notes[key] for key in notes if not raw.annotation(pod, key)})
-        if not missing:
-            return
-        outcome = yield Patch(
-            PODS, request.namespace, request.pod, {"metadata": {"annotations": missing}}, "strategic"
-        )
-        if not outcome.not_found:
-            _must(outcome, f"annotate pod {request.key}")
+        yield from _annotate(request, pod, notes)
 
     def _tell_other_scheduler(self, pod: JsonObject, owned: Owned, seen: Seen) -> Effects:
         """Its group would wait for ever: the pod goes to another scheduler (trap T13)."""
@@ -273,7 +279,7 @@ class GroupKeeper:
             yield Emit(owned.resource, owned.owner, "Warning", OTHER_SCHEDULER, what)
 
     def _owner(self, pod: JsonObject, seen: Seen) -> Steps[Owned | None]:
-        """The pod's owner; what stands between them and is not mirrored is read."""
+        """The pod's owner; what stands between them and is not mirrored, or not all of its kind, is read."""
         read: dict[tuple[Resource, str, str], JsonObject | None] = {}
         while True:
             missing: list[tuple[Resource, str, str]] = []
@@ -284,8 +290,9 @@ class GroupKeeper:
                 name: str,
                 missing: list[tuple[Resource, str, str]] = missing,
             ) -> JsonObject | None:
-                if resource in self.watches:
-                    return seen.get(resource, namespace, name)
+                mirrored = seen.get(resource, namespace, name) if resource in self.watches else None
+                if mirrored is not None or (resource in self.watches and resource not in WORKLOADS):
+                    return mirrored
                 if (resource, namespace, name) not in read:
                     missing.append((resource, namespace, name))
                 return read.get((resource, namespace, name))
@@ -313,13 +320,39 @@ class Finder:
         return self.seen.get(resource, namespace, name) if resource in self.mirrored else None
 
 
+def _annotate(request: Join, pod: JsonObject, notes: Mapping[str, str]) -> Effects:
+    missing = raw.strings({key: notes[key] for key in notes if notes[key] and not raw.annotation(pod, key)})
+    if not missing:
+        return
+    outcome = yield Patch(
+        PODS, request.namespace, request.pod, {"metadata": {"annotations": missing}}, "strategic"
+    )
+    if not outcome.not_found:
+        _must(outcome, f"annotate pod {request.key}")
+
+
+def _tell_status(owned: Owned, seen: Seen, now: float) -> Effects:
+    """Write what is ours to write of the object's status."""
+    if type(owned.integration).status is Integration.status:
+        return
+    owner = owned.owner
+    groups = [each for each in seen.owned(PODGROUPS, raw.uid(owner)) if _controls(owner, each)]
+    told = owned.integration.status(owner, groups[0] if groups else None, now)
+    if told:
+        patch: JsonObject = {"metadata": {"resourceVersion": raw.version(owner)}, "status": told}
+        place = raw.namespace(owner), raw.name(owner)
+        outcome = yield Patch(owned.resource, *place, patch, subresource="status")
+        if not outcome.not_found:
+            _must(outcome, f"report on {owned.resource.kind} {place[0]}/{place[1]}")
+
+
 def _counts_anew(change: Change) -> bool:
-    """Did a pod come, go, change its phase or begin to go?"""
+    """Did a pod come, go, join, change its phase or begin to go?"""
     if change.old is None or change.new is None:
         return True
     return any(
         raw.text(change.old, *path) != raw.text(change.new, *path)
-        for path in (("status", "phase"), ("metadata", "deletionTimestamp"))
+        for path in (("status", "phase"), ("metadata", "deletionTimestamp"), _JOINED)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from vcray.integrations.base import Integration
 from vcray.registry import INTEGRATIONS, Registry, discover
@@ -17,8 +17,3 @@ def built_in() -> tuple[Integration, ...]:
     """All of ours, by name."""
     registry = discover().built_in()
     return made(registry, registry.names(INTEGRATIONS))
-
-
-def pod_labels(integrations: Sequence[Integration]) -> frozenset[str]:
-    """Labels of which each pod of these integrations has at least one."""
-    return frozenset(label for each in integrations for label in each.pod_labels)

@@ -1,4 +1,5 @@
-"""From a pod up to the object whose operator made it: pod, Job, JobSet; or pod, StatefulSet, leader pod, LeaderWorkerSet."""
+"""From a pod up to the object whose operator made it: pod, Job, JobSet; or pod, StatefulSet, leader pod, LeaderWorkerSet; or straight
+to the object that the pod names."""
 
 from __future__ import annotations
 
@@ -7,11 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from vcray.api.meta import JsonObject
-from vcray.api.resources import KUBERNETES_JOBS, PODS, STATEFULSETS, Resource
+from vcray.api.resources import DEPLOYMENTS, KUBERNETES_JOBS, PODS, REPLICASETS, STATEFULSETS, Resource
 from vcray.controllers import raw
-from vcray.integrations.base import Find, Integration
+from vcray.integrations.base import Find, Integration, Member, Ref
+from vcray.integrations.podmarks import PodMarks
 
-_BETWEEN: Final = (KUBERNETES_JOBS, STATEFULSETS, PODS)
+WORKLOADS: Final = (KUBERNETES_JOBS, STATEFULSETS, REPLICASETS, DEPLOYMENTS)
+_BETWEEN: Final = (*WORKLOADS, PODS)
 """Kinds that stand between an operator's object and its pods."""
 _LONGEST: Final = 6
 
@@ -34,13 +37,23 @@ class Trails:
             for resource in each.kinds:
                 self._speakers.setdefault(resource, []).append(each)
         self._steps: Mapping[tuple[str, str], Resource] = {
-            (resource.api_version, resource.kind): resource for resource in (*_BETWEEN, *self._speakers)
+            (resource.api_version, resource.kind): resource
+            for resource in (
+                *_BETWEEN,
+                *self._speakers,
+                *(one for each in integrations for one in each.reads),
+            )
         }
-        self.labels = frozenset(label for each in integrations for label in each.pod_labels)
+        self.marks = PodMarks.of(integrations)
+        self._namers = tuple(each for each in integrations if type(each).named is not Integration.named)
 
     def may_own(self, pod: JsonObject) -> bool:
-        """Has the pod a label of some integration's pods?"""
-        return not self.labels.isdisjoint(raw.labels_of(pod))
+        """Has the pod a mark of some integration's pods?"""
+        return self.marks.bears(pod)
+
+    def named(self, pod: JsonObject) -> tuple[Ref, Member] | None:
+        """The object that a pod names itself, and its place there."""
+        return next((found for each in self._namers if (found := each.named(pod)) is not None), None)
 
     def speaker(self, resource: Resource, obj: JsonObject) -> Integration | None:
         """Who speaks for an object."""
@@ -49,18 +62,32 @@ class Trails:
     def owner(self, pod: JsonObject, find: Find) -> Owned | None:
         """The first object above a pod (or the pod itself) that an integration speaks for; None when there is none, or
         one on the way cannot be found, or is another of its name."""
+        named = self.named(pod)
+        if named is not None:
+            ref, _ = named
+            owner = find(ref.resource, ref.namespace, ref.name)
+            speaker = None if owner is None else self.speaker(ref.resource, owner)
+            return None if owner is None or speaker is None else Owned(speaker, ref.resource, owner)
         resource, obj = PODS, pod
         for _ in range(_LONGEST):
             speaker = self.speaker(resource, obj)
             if speaker is not None:
                 return Owned(speaker, resource, obj)
-            above = raw.controller(obj)
+            above = _above(resource, obj)
             step = self._steps.get((raw.text(above, "apiVersion"), raw.text(above, "kind")))
             found = find(step, raw.namespace(pod), raw.text(above, "name")) if step is not None else None
             if step is None or found is None or raw.uid(found) != raw.text(above, "uid"):
                 return None
             resource, obj = step, found
         return None
+
+
+def _above(resource: Resource, obj: JsonObject) -> JsonObject:
+    """The reference to the managing owner; of what stands between, else to the only owner: some operators leave it plain."""
+    references = raw.tables(obj, "metadata", "ownerReferences")
+    if not raw.controller(obj) and resource != PODS and len(references) == 1:
+        return references[0]
+    return raw.controller(obj)
 
 
 def controllers_of(pod: JsonObject) -> Iterable[JsonObject]:
