@@ -8,19 +8,29 @@ from typing import Final
 
 from vcray.api.resources import (
     CLUSTERTRAININGRUNTIMES,
+    DASKAUTOSCALERS,
+    DASKCLUSTERS,
+    DASKJOBS,
+    DASKWORKERGROUPS,
+    FLINKDEPLOYMENTS,
     JOBSETS,
     LEADERWORKERSETS,
     MPIJOBS,
+    NATIVE_GANG_RESOURCES,
     RAYCLUSTERS,
     RAYCRONJOBS,
     RAYJOBS,
     RAYSERVICES,
+    SPARKAPPLICATIONS,
     TRAININGRUNTIMES,
     TRAINJOBS,
     Resource,
 )
 from vcray.cluster.operators.base import Operator
+from vcray.cluster.operators.dask.clusters import DaskClusters, DaskWorkerGroups
+from vcray.cluster.operators.dask.jobs import DaskJobs
 from vcray.cluster.operators.definitions import REPLICA_SPECS
+from vcray.cluster.operators.flink.deployments import FlinkDeployments
 from vcray.cluster.operators.jobset.jobsets import JobSets
 from vcray.cluster.operators.kuberay.rayclusters import RayClusters
 from vcray.cluster.operators.kuberay.raycronjobs import RayCronJobs
@@ -28,6 +38,8 @@ from vcray.cluster.operators.kuberay.rayjobs import RayJobs
 from vcray.cluster.operators.kuberay.rayservices import RayServices
 from vcray.cluster.operators.lws.leaderworkersets import LeaderWorkerSets
 from vcray.cluster.operators.mpi.mpijobs import MPIJobs
+from vcray.cluster.operators.spark.applications import SparkApplications
+from vcray.cluster.operators.spark.drivers import SparkDrivers
 from vcray.cluster.operators.trainer.trainjobs import TrainJobs
 from vcray.cluster.operators.training.jobs import operators as training
 
@@ -49,5 +61,13 @@ STAND_INS: Final[Mapping[str, StandIn]] = {
     "jobset": StandIn((JobSets,), (JOBSETS,)),
     "lws": StandIn((LeaderWorkerSets,), (LEADERWORKERSETS,)),
     "trainer": StandIn((TrainJobs,), (TRAINJOBS, TRAININGRUNTIMES, CLUSTERTRAININGRUNTIMES, JOBSETS)),
+    "dask-operator": StandIn(
+        (DaskClusters, DaskWorkerGroups, DaskJobs),
+        (DASKCLUSTERS, DASKWORKERGROUPS, DASKJOBS, DASKAUTOSCALERS),
+    ),
+    "flink-operator": StandIn((FlinkDeployments,), (FLINKDEPLOYMENTS,)),
+    "kubernetes-gangs": StandIn((), NATIVE_GANG_RESOURCES),
+    "spark": StandIn((SparkDrivers,), ()),
+    "spark-operator": StandIn((SparkApplications,), (SPARKAPPLICATIONS,)),
 }
 """By the names of the projects."""
