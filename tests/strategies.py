@@ -181,6 +181,7 @@ class Maker:
             min_resources=self.maybe(self.amounts),
             min_task_member={role: self.small() for role in self.some(["worker", "chief"], 2)} or None,
             priority_class=self.random.choice([None, "high", "low"]),
+            annotations={"vcray.io/released": "suspended"} if self.one_in(6) else None,
         )
 
     def queue(self) -> JsonObject:

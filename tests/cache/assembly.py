@@ -352,6 +352,7 @@ class Assembler:
             subgroups=tuple(row.subgroups for row in groups),
             quota_minimum=quota_minimums(list(groups)),
             never_preempts=bools((knowledge.never_preempts(row) for row in groups), len(groups)),
+            released=bools((row.released for row in groups), len(groups)),
         )
 
     def _role_minimum(self, row: GroupRow) -> tuple[tuple[int, int], ...]:

@@ -95,6 +95,7 @@ class Job:
     notes: dict[str, str] = field(default_factory=dict)
     closeness: Closeness | None = None
     never_preempts: bool = False
+    released: bool = False
     subgroups: tuple[SubGroupPolicy, ...] = ()
 
 
@@ -287,6 +288,7 @@ def _jobs(
         closeness=tuple(job.closeness for job in jobs),
         subgroups=tuple(job.subgroups for job in jobs),
         never_preempts=np.array([job.never_preempts for job in jobs], dtype=bool),
+        released=np.array([job.released for job in jobs], dtype=bool),
     )
 
 

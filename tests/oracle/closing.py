@@ -43,11 +43,13 @@ def close(s: Scheduler) -> Outcome:
 
 
 def phase(s: Scheduler, job: Job) -> str:
+    started = job.count("Running", "Bound", *FINISHED) + leaving(s, job)
+    if job.released and not started:
+        return "Pending"
     if job.phase == "Completed" and not job.pods:
         return "Completed"
     if job.count("Running") and reported_unschedulable(s, job):
         return "Unknown"
-    started = job.count("Running", "Bound", *FINISHED) + leaving(s, job)
     if started >= job.min_available:
         present = job.count("Pending", "Pipelined", *BEING_PLACED)
         return "Completed" if started == job.count(*FINISHED) and not present else "Running"

@@ -114,6 +114,7 @@ class Job:
     min_resources: Amounts | None
     role_minimum: dict[str, int]
     topology: Object | None = None
+    released: bool = False
     pods: list[Pod] = field(default_factory=list)
 
     def count(self, *statuses: str) -> int:
@@ -313,15 +314,17 @@ def read_node(node: Object) -> Node:
 def read_job(group: Object, classes: dict[str, int], default_priority: int) -> Job:
     meta, spec = group["metadata"], group["spec"]
     needs = spec.get("minResources")
+    released = bool((meta.get("annotations") or {}).get("vcray.io/released"))
     return Job(
         id=f"{meta['namespace']}/{meta['name']}",
         queue=spec.get("queue") or "default",
-        min_available=spec.get("minMember", 0),
+        min_available=0 if released else spec.get("minMember", 0),
         priority=classes.get(spec.get("priorityClassName", ""), default_priority),
         created=seconds(meta.get("creationTimestamp")),
-        phase=group.get("status", {}).get("phase", ""),
-        min_resources=None if needs is None else amounts(needs),
-        role_minimum=dict(spec.get("minTaskMember") or {}),
+        phase="Pending" if released else group.get("status", {}).get("phase", ""),
+        min_resources=None if needs is None or released else amounts(needs),
+        role_minimum={} if released else dict(spec.get("minTaskMember") or {}),
+        released=released,
         topology=spec.get("networkTopology"),
     )
 

@@ -227,11 +227,18 @@ def add_job(cluster: RandomCluster, row: int) -> None:
     if cluster.chance("hypernodes", 0.45):
         spec["networkTopology"] = _topology(rng)
     phase = _phase(cluster, row)
-    cluster.add("PodGroup", {"name": name, "namespace": namespace}, spec=spec, status={"phase": phase})
+    meta: Object = {"name": name, "namespace": namespace, "annotations": _released(cluster, row)}
+    cluster.add("PodGroup", meta, spec=spec, status={"phase": phase})
     if cluster.theme != "admission" or rng.random() < 0.6:
         _members(cluster, name, namespace, replicas, phase)
         if "networkTopology" in spec and rng.random() < 0.3:
             _mate(cluster, name, namespace)
+
+
+def _released(cluster: RandomCluster, row: int) -> Object:
+    """Annotations of a job: its owner may be suspended. By dice of its own, which leave all else of the cluster as it is."""
+    suspended = Random(f"released {cluster.number} {row}").random() < 0.05
+    return {"vcray.io/released": "suspended"} if suspended else {}
 
 
 def _mate(cluster: RandomCluster, job: str, namespace: str) -> None:

@@ -168,7 +168,9 @@ class Scheduler:
     def enqueue(self) -> None:
         queues = {job.queue: self.cluster.queues[job.queue] for job in self.cluster.jobs.values()}
         for queue in sorted(queues.values(), key=self.queue_key):
-            pending = [j for j in shares.jobs_of(self.cluster, queue) if j.phase in PENDING_PHASES]
+            pending = [
+                j for j in shares.jobs_of(self.cluster, queue) if j.phase in PENDING_PHASES and not j.released
+            ]
             for job in sorted(pending, key=self.job_key):
                 if job.min_resources is None or self.enqueueable(job):
                     self.admit(job)
@@ -206,7 +208,7 @@ class Scheduler:
         tasks: dict[str, list[Pod]] = {}
         for job in self.cluster.jobs.values():
             if job.phase in PENDING_PHASES:
-                if "enqueue" in self.actions:
+                if "enqueue" in self.actions or job.released:
                     continue
                 job.phase = "Inqueue"
             if not self.job_valid(job):

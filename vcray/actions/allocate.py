@@ -117,7 +117,7 @@ class Allocate(Action):
         view, chains = session.view, session.chains
         jobs, tasks = view.snapshot.jobs, view.snapshot.tasks
         phase = view.jobs.phase
-        owned = jobs.queue != MISSING
+        owned = (jobs.queue != MISSING) & ~jobs.released
         if not session.policy.has_action("enqueue"):
             phase[owned & (phase <= Phase.PENDING)] = Phase.INQUEUE
         wanted = (view.status == Status.PENDING) & ~tasks.gated

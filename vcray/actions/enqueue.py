@@ -21,10 +21,10 @@ class Enqueue(Action):
     steady = True
 
     def run(self, session: Session) -> None:
-        """Groups without minResources are always admitted; the others by the plugins' votes."""
+        """Groups without minResources are always admitted; the others by the plugins' votes. Released ones do not ask."""
         view, chains = session.view, session.chains
         jobs = view.snapshot.jobs
-        owned = jobs.queue != MISSING
+        owned = (jobs.queue != MISSING) & ~jobs.released
         waiting = np.flatnonzero(owned & (view.jobs.phase <= Phase.PENDING)).tolist()
         if not waiting:
             return

@@ -222,6 +222,7 @@ def _jobs(
         closeness=(None,) * count,
         subgroups=((),) * count,
         never_preempts=np.zeros(count, dtype=bool),
+        released=np.zeros(count, dtype=bool),
     )
 
 

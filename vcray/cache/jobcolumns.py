@@ -18,8 +18,8 @@ from vcray.core.tables import MISSING, GroupStatus, JobTable, QueueTable
 A = TypeVar("A", bound=npt.NDArray[np.generic])
 T = TypeVar("T")
 
-QUEUE, MIN_AVAILABLE, PRIORITY, CREATED, PREEMPTABLE, RESOURCES_SET, NEVER = range(7)
-WIDTH = 7
+QUEUE, MIN_AVAILABLE, PRIORITY, CREATED, PREEMPTABLE, RESOURCES_SET, NEVER, RELEASED = range(8)
+WIDTH = 8
 
 
 class JobColumns:
@@ -63,6 +63,7 @@ class JobColumns:
             group.preemptable,
             group.min_resources is not None,
             never,
+            group.released,
         )
         self.resources[:, row] = self.named[:, row] = 0
         for name, amount in group.min_resources or ():
@@ -109,6 +110,7 @@ class JobColumns:
             subgroups=tuple([group.subgroups for group in self.groups]),
             quota_minimum=quota_minimums(self.groups),
             never_preempts=_fixed(data[NEVER].astype(np.bool_)),
+            released=_fixed(data[RELEASED].astype(np.bool_)),
         )
 
 

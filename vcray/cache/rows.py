@@ -84,6 +84,7 @@ class GroupRow(NamedTuple):
     closeness: Closeness | None = None
     subgroups: tuple[SubGroupPolicy, ...] = ()
     quota_minimum: Amounts = ()
+    released: bool = False
 
 
 class QueueRow(NamedTuple):

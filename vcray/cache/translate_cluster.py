@@ -127,26 +127,27 @@ def _group_row(data: JsonObject) -> GroupRow:
     metadata, spec = section(data, "metadata"), section(data, "spec")
     members = section(spec, "minTaskMember")
     resources = spec.get("minResources")
+    notes, labels = text_map(metadata.get("annotations")), text_map(metadata.get("labels"))
+    released = bool(notes.get(names.RELEASED))
+    if released:
+        members, resources = {}, None
     return GroupRow(
         key=key_of(data),
         uid=text(metadata, "uid"),
         resource_version=text(metadata, "resourceVersion"),
         queue=text(spec, "queue", names.DEFAULT_QUEUE),
-        min_available=number(spec, "minMember"),
+        min_available=0 if released else number(spec, "minMember"),
         priority_class=text(spec, "priorityClassName"),
         created=seconds(text(metadata, "creationTimestamp")),
-        preemptable=groups.preemptable_of(
-            text_map(metadata.get("annotations")), text_map(metadata.get("labels")), absent=False
-        ),
+        preemptable=groups.preemptable_of(notes, labels, absent=False),
         min_resources=amounts_of(resources) if isinstance(resources, dict) else None,
         role_minimum=tuple(sorted((role, number(members, role)) for role in members)),
         status=_group_status(section(data, "status")),
-        notes=notes_of(
-            names.GROUP_NOTES, text_map(metadata.get("annotations")), text_map(metadata.get("labels"))
-        ),
+        notes=notes_of(names.GROUP_NOTES, notes, labels),
         closeness=closeness_of(spec),
         subgroups=subgroups_of(spec),
         quota_minimum=quota_amounts(resources),
+        released=released,
     )
 
 

@@ -1,8 +1,9 @@
 """The phase of a PodGroup at the end of a session, as a table: signs in order, the first that shows decides.
 
-Rules are Volcano's, with two departures. A group is Completed only when no member waits or runs
+Rules are Volcano's, with three departures. A group is Completed only when no member waits or runs
 (volcano-sh/volcano#5871). A Completed group whose pods are all gone stays so: admitted again it would hold its minResources
-for ever (volcano-sh/volcano#2633). docs/controllers.md shows and draws the table.
+for ever (volcano-sh/volcano#2633). One that is released is Pending unless a pod of it was started: it holds nothing, and asks to be let
+in when it wants room again (ray-project/kuberay#5183). docs/controllers.md shows and draws the table.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ class Sign(StrEnum):
     """What a group and its pods show, in the words of the documentation."""
 
     LOST = "its queue does not exist"
+    IDLE = "it is released, and none of its pods was started"
     GONE = "it was Completed and has no pods any more"
     STUCK = "pods run, and it was called unschedulable in this session"
     OVER = "minMember pods were scheduled, and all have ended"
@@ -32,6 +34,7 @@ class Sign(StrEnum):
 
 TABLE: Final[tuple[tuple[Sign, Phase | None], ...]] = (
     (Sign.LOST, None),
+    (Sign.IDLE, Phase.PENDING),
     (Sign.GONE, Phase.COMPLETED),
     (Sign.STUCK, Phase.UNKNOWN),
     (Sign.OVER, Phase.COMPLETED),
@@ -61,6 +64,7 @@ def _signs(view: View, stuck: Bool) -> Mapping[Sign, Bool]:
     ready: Bool = scheduled >= jobs.min_available
     return {
         Sign.LOST: jobs.queue == MISSING,
+        Sign.IDLE: jobs.released & (scheduled == 0),
         Sign.GONE: (before == Phase.COMPLETED) & (count.sum(axis=0) == 0),
         Sign.STUCK: stuck & (count[Status.RUNNING] > 0),
         Sign.OVER: ready & (scheduled == completed) & (waiting == 0),

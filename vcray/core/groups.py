@@ -12,6 +12,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from vcray.api.names import RELEASED
 from vcray.core.arrays import Bool, Int
 from vcray.core.decisions import READY, Event, GroupUpdate
 from vcray.core.groupphases import phases
@@ -23,6 +24,9 @@ from vcray.core.view import View
 
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULABLE = "Schedulable"
+
+RESTS = f"its PodGroup is released (annotation {RELEASED}); none of its pods is started"
+"""Why pods of a group wait whose owner wants no room now."""
 
 LAST_WORDS = frozenset({("PodGroup", "Warning", UNSCHEDULABLE), ("PodGroup", "Normal", READY)})
 """Kind, type and reason of the events that close a session; actions tell others of PodGroups."""
@@ -60,7 +64,9 @@ class Collector:
         """Why the job's pods do not all run, as one sentence; asked often, made once."""
         sentence = self._sentences.get(job)
         if sentence is None:
-            sentence = self._sentences[job] = self._counts(job) + origin_sentence(self._origin().get(job))
+            released = self.view.snapshot.jobs.released[job]
+            said = RESTS if released else self._counts(job) + origin_sentence(self._origin().get(job))
+            sentence = self._sentences[job] = said
         return sentence
 
     def _counts(self, job: int) -> str:

@@ -20,7 +20,16 @@ from vcray.core.queuetree import QueueTree, queue_tree
 from vcray.core.snapshot import Snapshot
 from vcray.core.space import CPU, MEMORY, PODS, ResourceSpace
 from vcray.core.subjobs import find_subjobs, requests_nothing
-from vcray.core.tables import ALLOCATED_STATUS, MISSING, STATUSES, HostPort, NodeTable, ShapeSpec, Status
+from vcray.core.tables import (
+    ALLOCATED_STATUS,
+    MISSING,
+    STATUSES,
+    HostPort,
+    NodeTable,
+    Phase,
+    ShapeSpec,
+    Status,
+)
 from vcray.core.view import LiveJobs, LiveNodes, LiveQueues, Shape, View
 
 ANY_IP = "0.0.0.0"
@@ -158,12 +167,14 @@ def _live_jobs(snapshot: Snapshot, shapes: Sequence[Shape], requests: Int, best_
     pending = tasks.status == Status.PENDING
     waiting = tasks.job[pending & best_effort[tasks.shape]] if len(shapes) else tasks.job[:0]
     role_count = _role_counts(snapshot, shapes)
+    phase = np.array([status.phase for status in jobs.status], dtype=np.int8)
+    phase[jobs.released] = Phase.PENDING
     return LiveJobs(
         count=count,
         allocated=allocated,
         claimed=claimed,
         pending_best_effort=np.bincount(waiting, minlength=size).astype(np.int32),
-        phase=np.array([status.phase for status in jobs.status], dtype=np.int8),
+        phase=phase,
         role_count=role_count,
     )
 

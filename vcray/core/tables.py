@@ -348,6 +348,7 @@ class JobTable:
     closeness: tuple[Closeness | None, ...]  # spec.networkTopology
     subgroups: tuple[tuple[SubGroupPolicy, ...], ...]  # spec.subGroupPolicy
     never_preempts: Bool  # (J,) its PriorityClass says preemptionPolicy Never
+    released: Bool  # (J,) it wants no room now: it has no minimum, and none of its pods is started
     quota_minimum: tuple[tuple[tuple[str, int], ...], ...] = ()
     """Per job the names of minResources that only ResourceQuotas know (`requests.cpu`, `count/pods`), in thousandths; empty
     when no job has one."""
