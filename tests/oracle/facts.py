@@ -80,6 +80,8 @@ class Node:
     kube_allocatable: Amounts
     images: dict[str, int]
     pods: list[Pod] = field(default_factory=list)
+    aside: list[Amounts] = field(default_factory=list)
+    """Requests of pods that gangs lack, for which room is kept."""
 
     def seen(self) -> list[Pod]:
         """The kube-scheduler's reading: pipelined pods too, those evicted in this session no longer."""
@@ -95,7 +97,7 @@ class Node:
     def future_idle(self) -> Amounts:
         leaving = total_of(pod.request for pod in self.pods if pod.status == "Releasing")
         promised = total_of(pod.request for pod in self.pods if pod.status == "Pipelined")
-        return minus(plus(self.idle(), leaving), promised)
+        return minus(plus(self.idle(), leaving), plus(promised, total_of(self.aside)))
 
     def requested(self) -> Amounts:
         return total_of(pod.request for pod in self.seen())

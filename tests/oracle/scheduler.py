@@ -13,7 +13,7 @@ from functools import cmp_to_key
 from hashlib import blake2b
 from typing import Any
 
-from tests.oracle import filters, readiness, scores, shares
+from tests.oracle import filters, holes, readiness, scores, shares
 from tests.oracle.capacity import Capacity
 from tests.oracle.claims import Claims
 from tests.oracle.closing import Outcome, close
@@ -66,6 +66,7 @@ class Scheduler:
     def run(self) -> Outcome:
         self.rank = ranks(self.seed, list(self.cluster.nodes))
         self.total = shares.cluster_total(self.cluster)
+        self.broken = holes.broken(self.cluster)
         self.share = shares.open_shares(self.cluster)
         self.capacity = self.open_capacity()
         self.hierarchy = Hierarchy(self.cluster, self.total)
@@ -127,7 +128,7 @@ class Scheduler:
                 if plugin["name"] == "priority":
                     keys.append(-job.priority)
                 elif plugin["name"] == "gang":
-                    keys.append(self.is_ready(job))
+                    keys.append(1 if self.is_ready(job) else -1 if job in self.broken else 0)
                 elif plugin["name"] == "drf":
                     keys.append(shares.share_of(job.claimed(), self.total))
         return (*keys, job.created, job.id)
@@ -218,6 +219,7 @@ class Scheduler:
                 tasks[job.id] = self.in_task_order(waiting)
                 work.setdefault(job.queue, []).append(job)
         self.kept_first(work, tasks)
+        holes.broken_first(self, work, tasks)
         while work:
             name = min(work, key=lambda q: self.queue_key(self.cluster.queues[q]))
             if not work[name] or self.overused(name):

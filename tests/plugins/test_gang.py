@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import numpy as np
 
 from tests.builders import gang, node, pod, podgroup
@@ -135,6 +137,38 @@ def test_unready_jobs_come_first_and_columns_equal_single_rows() -> None:
     jobs = np.array([world.job(name) for name in ("a", "b", "c")])
     assert plugin.job_order(world.view, jobs).tolist() == [1, 0, 1]
     assert [plugin.job_order(world.view, int(job)) for job in jobs] == [1, 0, 1]
+
+
+def broken(phase: str, *conditions: tuple[str, str]) -> World:
+    """A group `g` of minimum 2 with one pod on a node; conditions are (type, lastTransitionTime)."""
+    group = podgroup("g", 2, phase=phase)
+    group["status"] = {
+        "phase": phase,
+        "conditions": [{"type": kind, "status": "True", "lastTransitionTime": at} for kind, at in conditions],
+    }
+    return World(node("n1"), group, pod("p0", group="g", cpu=1, node="n1"), pod("p1", group="g", cpu=1))
+
+
+def test_t33_a_gang_that_was_whole_once_goes_before_others_and_has_its_room_kept_from_then_on() -> None:
+    fresh = broken("Inqueue")
+    now = fresh.view.snapshot.now
+    early, late = (f"{datetime.fromtimestamp(now - ago, UTC):%Y-%m-%dT%H:%M:%SZ}" for ago in (400, 100))
+    cases = (  # what the PodGroup says, place in the order, until when room is kept, when it matters next
+        (fresh, 0, None, None),
+        (broken("Running"), -1, now + 300, None),
+        (broken("Inqueue", ("Scheduled", early), ("Unschedulable", late)), -1, now + 200, now + 200),
+        (broken("Inqueue", ("Scheduled", late), ("Unschedulable", early)), -1, now + 300, None),
+        (broken("Unknown", ("Unschedulable", early)), -1, None, None),
+        (broken("Inqueue", ("Unschedulable", late)), 0, None, None),
+    )
+    for world, place, until, next_moment in cases:
+        plugin, job = world.plugin(Gang), world.job("g")
+        assert plugin.job_order(world.view, job) == place
+        assert plugin.job_order(world.view, np.array([job])).tolist() == [place]
+        assert plugin.holes(world.view).get(job) == until
+        assert plugin.wakes_at(world.view) == next_moment
+        world.place("p1", "n1")
+        assert plugin.job_order(world.view, job) == 1
 
 
 def test_close_tells_scheduled_and_unschedulable_groups_apart() -> None:

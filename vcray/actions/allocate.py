@@ -4,7 +4,8 @@ A turn pops the first queue and its first job. Until the job is ready its tasks 
 that queues and jobs are weighed again between. What a turn takes off the worksheet is gone for the round, placed or not.
 A gang that comes out neither ready nor promised is undone; one that is only promised keeps its room for the round.
 
-Before all others come the jobs that pods were evicted for, as long as their room is there: see `core/kept`.
+Before all others come the jobs that pods were evicted for, as long as their room is there (`core/kept`), then gangs that had
+started and lost pods (`core/holes`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
+from vcray.core import holes
 from vcray.core.action import Action
 from vcray.core.arrays import Int
 from vcray.core.choose import Scope
@@ -45,6 +47,7 @@ class Allocate(Action):
         worksheet, jobs = self._worksheet(session, rows, jobs)
         alike = Alike(session, worksheet)
         through = self._kept_first(session, worksheet, alike, rows, jobs)
+        through |= self._broken_first(session, worksheet, alike, [job for job in jobs if job not in through])
         turns = _turns(session, [job for job in jobs if job not in through])
         while (queue := turns.pop_queue()) is not None:
             if session.chains.queue_overused(session.view, queue):
@@ -79,6 +82,26 @@ class Allocate(Action):
                 through.add(job)
             kept.had_turn(job, job in through)
             turns.push_queue(queue)
+        return through
+
+    def _broken_first(
+        self, session: Session, worksheet: Worksheet, alike: Alike, jobs: list[int]
+    ) -> set[int]:
+        """A turn for started gangs that lack pods, and then room for what they still lack; gives those that are through for the
+        round, they or queue-mates."""
+        through: set[int] = set()
+        broken = holes.holes_of(session)
+        if not broken:
+            return through
+        turns = _turns(session, holes.first(session.view, broken, jobs))
+        while (queue := turns.pop_queue()) is not None:
+            job = None if session.chains.queue_overused(session.view, queue) else turns.pop_job(queue)
+            if job is None:
+                continue
+            if not self._turn(session, worksheet, alike, job, queue):
+                through.add(job)
+            turns.push_queue(queue)
+        holes.keep(session, broken)
         return through
 
     def _turns_of(

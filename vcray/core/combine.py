@@ -23,6 +23,7 @@ COMBINE: Mapping[str, tuple[str, str]] = {
     "job_enqueueable": ("enableJobEnqueued", "votes by tier"),
     "job_enqueued": ("enableJobEnqueued", "all are called"),
     "job_valid": ("", "first sentence"),
+    "holes": ("enableJobReady", "the latest moment of each job"),
     "job_order": ("enableJobOrder", "lexicographic, then creation, then name"),
     "task_order": ("enableTaskOrder", "lexicographic, then pod index, creation, uid"),
     "queue_order": ("enableQueueOrder", "columns joined, then creation, then name"),

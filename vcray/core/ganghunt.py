@@ -17,7 +17,7 @@ from vcray.core.bundles import Bundle, Bundles
 from vcray.core.candidates import Pool
 from vcray.core.choose import Scope
 from vcray.core.hunt import Hunt, pool_tasks
-from vcray.core.ledger import Kind
+from vcray.core.moves import Kind
 from vcray.core.parthooks import Purpose
 from vcray.core.session import Session
 from vcray.core.subjobs import Parts, SubJob

@@ -48,7 +48,7 @@ class Collector:
         """Job -> type -> reason and message."""
         self._since = datetime.fromtimestamp(int(view.snapshot.now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._sentences: dict[int, str] = {}
-        self._made_of: dict[tuple[str, str, str], Condition] = {}
+        self._made_of: dict[tuple[str, str, str, str], Condition] = {}
         self._heads: dict[tuple[object, ...], str] = {}
         self._undone: list[int] | None = None
         self._counted: bytes | None = None
@@ -115,22 +115,27 @@ class Collector:
         self.conditions.setdefault(job, {})[type] = (reason, message)
 
     def merged(self, job: int) -> tuple[Condition, ...]:
-        """Old and new conditions of a group by type, each in its place; a new type at the end."""
+        """Old and new conditions of a group by type, each in its place; a new type at the end.
+
+        What was the last to become true, and is said again, has been so since then: all types stay True for ever, so the latest
+        `since` tells which one holds, and from when on."""
         old, said = self.view.snapshot.jobs.status[job].conditions, self.conditions.get(job)
         if said is None:
             return old
-        new = {type: self._made(type, *words) for type, words in said.items()}
+        last = max((condition.since for condition in old), default="")
+        since = {each.type: each.since for each in old if each.status == "True" and each.since == last}
+        new = {type: self._made(type, *words, since.get(type) or self._since) for type, words in said.items()}
         if not old and len(new) == 1:
             return tuple(new.values())
         added = map(new.__getitem__, sorted(new.keys() - map(attrgetter("type"), old)))
         return (*[new.get(condition.type, condition) for condition in old], *added)
 
-    def _made(self, type: str, reason: str, message: str) -> Condition:
+    def _made(self, type: str, reason: str, message: str, since: str) -> Condition:
         """The condition of this session; equal ones, as of gangs of one kind, are one object."""
-        words = (type, reason, message)
+        words = (type, reason, message, since)
         found = self._made_of.get(words)
         if found is None:
-            found = Condition(type, "True", reason, message, self.view.session, self._since)
+            found = Condition(type, "True", reason, message, self.view.session, since)
             self._made_of[words] = found
         return found
 

@@ -176,6 +176,13 @@ class JobPipelined(Protocol):
 
 
 @runtime_checkable
+class KeepsHoles(Protocol):
+    """Started jobs (rows) that lost pods -> until when (seconds) room is kept for these (`core.holes`). Combined: the latest."""
+
+    def holes(self, view: View) -> Mapping[int, float]: ...
+
+
+@runtime_checkable
 class JobStarving(Protocol):
     """May the job take from others (preempt, reclaim)? Combined: and within a tier; the first tier with any implementer
     decides; none: no."""
@@ -199,8 +206,7 @@ class JobEnqueued(Protocol):
 
 @runtime_checkable
 class JobOrder(Protocol):
-    """Smaller first; `jobs` is an array of rows (build) or one row (after a turn). Combined: lexicographic over plugins,
-    then creation, then name."""
+    """Smaller first; `jobs`: rows (build) or one row (after a turn). Combined: lexicographic, then creation, then name."""
 
     def job_order(self, view: View, jobs: IntLike) -> FloatLike | IntLike: ...
 

@@ -9,26 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 
-from vcray.core.arrays import Int, Int32
+from vcray.core.arrays import Int
 from vcray.core.hyperuse import HyperUse
+from vcray.core.moves import Kind, Moves
 from vcray.core.openview import NodeMatrix
 from vcray.core.reserve import Reservations, Undo
-from vcray.core.tables import MISSING, STATUSES, PodTerm, Status
+from vcray.core.tables import MISSING, STATUSES, Status
 from vcray.core.view import Shape, View
-
-
-class Kind(IntEnum):
-    """What an entry did."""
-
-    PLACE = 0  # Pending -> Allocated
-    PIPELINE = 1  # Pending -> Pipelined
-    WITHDRAW = 2  # Pipelined -> Pending
-    EVICT = 3  # any task on a node -> Releasing
 
 
 class Entry(NamedTuple):
@@ -62,26 +53,6 @@ class Committed:
     whole: bool
 
 
-class _Move:
-    """What one pod of a shape adds to a node: rows of the matrix with amounts, and counters beside it."""
-
-    __slots__ = ("amounts", "column", "counters", "rows", "signed")
-
-    def __init__(self, parts: Sequence[tuple[int, int]], counters: Sequence[tuple[Int32 | Int, int, int]]):
-        self.rows = np.array([row for row, _ in parts], dtype=np.int64)
-        self.amounts = np.array([amount for _, amount in parts], dtype=np.int64)
-        self.column = self.rows[:, None]
-        self.signed = self.amounts[:, None]
-        self.counters = tuple(counters)
-
-
-_SIGNS = {
-    Kind.PLACE: {"used": 1, "idle": -1, "future": -1, "requested": 1},
-    Kind.PIPELINE: {"pipelined": 1, "future": -1, "requested": 1},
-    Kind.EVICT: {"releasing": 1, "future": 1, "requested": -1},
-}
-
-
 class Ledger:
     """Places pods and takes them back; the only writer of the view's live sums."""
 
@@ -104,10 +75,7 @@ class Ledger:
         self._last_version = 0
         self.journal: Int = np.empty(1024, dtype=np.int64)
         self.touched = 0
-        self._moves: dict[tuple[Kind, int], _Move] = {}
-        terms = view.snapshot.nodes
-        self._anti = {(term.selector, term.key): row for row, term in enumerate(terms.anti_terms)}
-        self._preferred = {(term.selector, term.key): row for row, term in enumerate(terms.preferred_terms)}
+        self._moves = Moves(view, matrix)
         self._queue: list[int] = view.snapshot.jobs.queue.tolist()
         self._has_roles: list[bool] = [bool(minimums) for minimums in view.snapshot.jobs.role_minimum]
 
@@ -144,6 +112,10 @@ class Ledger:
         undo = self.reservations.free(self.view.shapes[shape], task, node)
         self.freed += 1
         self._enter(Entry(Kind.WITHDRAW, job, shape, (task,), (node,), undo=undo))
+
+    def set_aside(self, job: int, shape: Shape, node: int) -> None:
+        """Keep room for one pod of the shape on a node: nobody is given it in this session."""
+        self._enter(Entry(Kind.SET_ASIDE, job, shape.row, (), (node,)))
 
     def evict(self, task: int, reason: str = "") -> None:
         """Start to free what a task on a node holds: -> Releasing. `used` stays, `requested` and counters fall.
@@ -259,10 +231,11 @@ class Ledger:
             self._move_owners(Kind.PIPELINE, entry, -sign)
         else:
             self._move_nodes(kind, entry, sign)
-            self._move_owners(kind, entry, sign)
+            if kind is not Kind.SET_ASIDE:
+                self._move_owners(kind, entry, sign)
 
     def _move_nodes(self, kind: Kind, entry: Entry, sign: int) -> None:
-        move = self._moves.get((kind, entry.shape)) or self._make_move(kind, entry.shape)
+        move = self._moves.of(kind, entry.shape)
         block, nodes = self.matrix.block, entry.nodes
         if len(nodes) == 1:
             node = nodes[0]
@@ -347,31 +320,7 @@ class Ledger:
             if self.view.shapes[int(table.shape[task])].best_effort:
                 entry[STATUSES] += (new == Status.PENDING) - (old == Status.PENDING)
 
-    # ---- moves and journal ----
-
-    def _make_move(self, kind: Kind, row: int) -> _Move:
-        shape, nodes, start = self.view.shapes[row], self.view.nodes, self.matrix.start
-        parts = [
-            (start[part] + r, sign * shape.req[r])
-            for part, sign in _SIGNS[kind].items()
-            for r in shape.nonzero
-        ]
-        sign = _SIGNS[kind]["requested"]
-        parts += [(start["requested_floor"] + i, sign * shape.spec.floor[i]) for i in (0, 1)]
-        counters: list[tuple[Int32 | Int, int, int]] = [
-            (nodes.port_count, port, sign) for port in shape.ports
-        ]
-        counters += [(nodes.match, selector, sign) for selector in shape.spec.matches]
-        counters += [
-            (nodes.anti_owner, self._anti[term.selector, term.key], sign)
-            for term in _distinct(shape.spec.anti_affinity)
-        ]
-        counters += [
-            (nodes.preferred_weight, self._preferred[term.selector, term.key], sign * term.weight)
-            for term in shape.spec.preferred
-        ]
-        move = self._moves[kind, row] = _Move(parts, counters)
-        return move
+    # ---- journal ----
 
     def _touch_one(self, node: int) -> None:
         if self.touched == len(self.journal):
@@ -393,8 +342,3 @@ class Ledger:
             return sorted(set(moved.tolist()))
         rows: list[int] = np.unique(moved).tolist()
         return rows
-
-
-def _distinct(terms: Sequence[PodTerm]) -> list[PodTerm]:
-    """Terms with the same selector and key count once."""
-    return list({(term.selector, term.key): term for term in terms}.values())

@@ -18,8 +18,9 @@ from vcray.core.arrays import Int
 from vcray.core.choose import Scope
 from vcray.core.classes import Class
 from vcray.core.hopeless import repeat, signature, take_down
-from vcray.core.ledger import Entry, Kind
+from vcray.core.ledger import Entry
 from vcray.core.mates import leaves_room
+from vcray.core.moves import Kind
 from vcray.core.order import Worksheet
 from vcray.core.reasons import no_hypernode
 from vcray.core.session import Session

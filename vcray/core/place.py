@@ -198,6 +198,10 @@ class Placer:
         """Promise a node to one task for which room was made there, whatever filters see of those who leave. True when done."""
         return not self.ledger.pipeline(job, shape, [task], [node])
 
+    def vacant(self, job: int, shape: Shape, task: int, scope: Scope | None) -> list[int]:
+        """The best node inside the scope that has room now for a pod like the task; none when there is none."""
+        return self._propose(self.class_of(job, shape), False, 1, job, task, scope)[:1]
+
     def allows(self, job: int, shape: Shape, node: int) -> bool:
         """Is nothing of the node's object (cordon, taints, labels) against pods of the shape?"""
         return bool(self.class_of(job, shape).static[node])

@@ -8,16 +8,20 @@ never finish the gangs that hold them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from operator import itemgetter
+from typing import ClassVar
 
 import numpy as np
+from pydantic import Field
 
+from vcray.api.times import seconds_of
 from vcray.core.arrays import Bool, Int, IntLike
 from vcray.core.groupphases import releasing_on_nodes
 from vcray.core.hooks import Closing, Vote
 from vcray.core.plugin import Args, Plugin
 from vcray.core.subjobs import SubJob, promised_tasks, ready_tasks
-from vcray.core.tables import MISSING, READY_STATUS, Status
+from vcray.core.tables import ALLOCATED_STATUS, MISSING, READY_STATUS, GroupStatus, Phase, Status
 from vcray.core.victims import Candidates, Claim
 from vcray.core.view import View
 
@@ -27,15 +31,36 @@ _counts_promised = itemgetter(*READY_STATUS, Status.PIPELINED)
 _SCHEDULED_ROWS = np.array((Status.RUNNING, Status.BOUND, Status.FAILED, Status.SUCCEEDED))
 _counts_ready = itemgetter(*READY_STATUS)
 _READY_ROWS = np.array(READY_STATUS)
+_HOLDS_ROWS = np.array(ALLOCATED_STATUS)
 _BEST_EFFORT = -1
 """Last entry of a role's counts: its pending tasks that request nothing."""
 
 
-class Gang(Plugin[Args]):
-    """All-or-nothing start, orders of unready jobs first, and the conditions Scheduled and Unschedulable."""
+class GangArgs(Args):
+    """`hole_s`: so many seconds a gang that lost pods has its room kept; 0 for never."""
+
+    minimums: ClassVar[dict[str, float]] = {"holeSeconds": 0}
+
+    hole_s: int = Field(300, alias="holeSeconds")
+
+
+class Gang(Plugin[GangArgs]):
+    """All-or-nothing start, orders of unready jobs first, and the conditions Scheduled and Unschedulable.
+
+    Session state: `broken_`, gangs that had started and lack pods when it opens -> since when (seconds), None for just now."""
 
     steady = True
     by_counts = True
+    args_model = GangArgs
+
+    def open(self, view: View) -> None:
+        """Find the gangs that hold nodes with fewer pods than they can run with."""
+        jobs = view.snapshot.jobs
+        holds = view.jobs.count[_HOLDS_ROWS].sum(axis=0) > 0
+        short = np.flatnonzero(holds & (jobs.queue != MISSING) & (_all_ready(view) < jobs.min_available))
+        self.broken_ = {
+            job: _short_since(status) for job in short.tolist() if _had_started(status := jobs.status[job])
+        }
 
     def job_valid(self, view: View, job: int) -> str | None:
         """Too few pods of a role, or too few in all; pods that are ending or failed do not count."""
@@ -75,6 +100,20 @@ class Gang(Plugin[Args]):
             and not _groups_short(view, job, False)
         )
 
+    def holes(self, view: View) -> Mapping[int, float]:
+        """Room is kept for `holeSeconds` from when the gang was first seen short."""
+        now, keep = view.snapshot.now, self.args.hole_s
+        if not keep:
+            return {}
+        until = {job: (now if since is None else since) + keep for job, since in self.broken_.items()}
+        return {job: moment for job, moment in until.items() if moment > now}
+
+    def wakes_at(self, view: View) -> float | None:
+        """When the next hole is given up. One that was seen first in this session is none yet: its PodGroup will say so."""
+        known = (since for since in self.broken_.values() if since is not None)
+        ends = [since + self.args.hole_s for since in known] if self.args.hole_s else []
+        return min((end for end in ends if end > view.snapshot.now), default=None)
+
     def job_pipelined(self, view: View, job: int) -> Vote:
         """Permit when tasks that hold a node or a promise are enough, else reject; never abstains."""
         least = int(view.snapshot.jobs.min_available[job])
@@ -106,13 +145,19 @@ class Gang(Plugin[Args]):
         return sum(held) < int(view.snapshot.jobs.min_available[job])
 
     def job_order(self, view: View, jobs: IntLike) -> IntLike:
-        """0 for a job below `minMember`, 1 for the others: unready first. Role minimums are not looked at."""
+        """1 for a job with `minMember` pods, 0 for one below, -1 for one that is below but had started: what it holds is of no use
+        meanwhile (volcano-sh/volcano#5805). Role minimums are not looked at."""
         if isinstance(jobs, np.ndarray):
             ready = (
                 view.jobs.count[_READY_ROWS[:, None], jobs].sum(axis=0) + view.jobs.pending_best_effort[jobs]
             )
-            return np.asarray(ready >= view.snapshot.jobs.min_available[jobs], dtype=np.int64)
-        return int(_ready(view, jobs) >= int(view.snapshot.jobs.min_available[jobs]))
+            order = np.asarray(ready >= view.snapshot.jobs.min_available[jobs], dtype=np.int64)
+            if self.broken_:
+                order[np.isin(jobs, list(self.broken_)) & (order == 0)] = -1
+            return order
+        if _ready(view, jobs) >= int(view.snapshot.jobs.min_available[jobs]):
+            return 1
+        return -1 if jobs in self.broken_ else 0
 
     def preemptable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:
         """A job gives as many as it has ready tasks above `minMember`, the least valuable; role minimums are not looked at.
@@ -156,6 +201,20 @@ class Gang(Plugin[Args]):
                 f"{short[job] - closing.undone(job)}/{totals[job]} tasks in gang unschedulable: "
                 f"{closing.fit_error(job)}",
             )
+
+
+def _had_started(status: GroupStatus) -> bool:
+    """Was the gang whole before? Its condition Scheduled stays when it no longer is."""
+    return status.phase in (Phase.RUNNING, Phase.UNKNOWN) or any(
+        condition.type == "Scheduled" and condition.status == "True" for condition in status.conditions
+    )
+
+
+def _short_since(status: GroupStatus) -> float | None:
+    """When the gang came to lack pods, by its PodGroup; None while that still says that it is whole."""
+    since = {condition.type: condition.since for condition in status.conditions}
+    short = since.get("Unschedulable", "")
+    return seconds_of(short) if short >= since.get("Scheduled", "") else None
 
 
 def _leaving(view: View) -> Int | None:
