@@ -237,7 +237,7 @@ class Claims:
             capacity = s.capacity
             queues.sort(key=lambda queue: -capacity.nearness(claim.job.queue, queue.name))
         place = {queue.name: row for row, queue in enumerate(queues)}
-        pairs = sorted(pairs, key=lambda pair: self._task_key(*pair), reverse=True)
+        pairs = self._cheap_first(sorted(pairs, key=lambda pair: self._task_key(*pair), reverse=True))
 
         def compare(left: tuple[Job, Pod], right: tuple[Job, Pod]) -> int:
             one, other = place[left[0].queue], place[right[0].queue]
@@ -247,6 +247,17 @@ class Claims:
             return 0 if a == b else -1 if a > b else 1
 
         return sorted(pairs, key=cmp_to_key(compare))
+
+    def _cheap_first(self, pairs: list[tuple[Job, Pod]]) -> list[tuple[Job, Pod]]:
+        """In the places of each job: of equal priority, those first whose deletion costs less."""
+        out = list(pairs)
+        for job in {id(job): job for job, _ in pairs}.values():
+            places = [at for at, pair in enumerate(pairs) if pair[0] is job]
+            mine = [pairs[at] for at in places]
+            mine.sort(key=lambda pair: (-self._task_key(*pair)[0], deletion_cost(pair[1])))
+            for at, pair in zip(places, mine, strict=True):
+                out[at] = pair
+        return out
 
     def _task_key(self, job: Job, pod: Pod) -> tuple[float, int, float, str]:
         """Priority, then the number in the name where all of the job that hold a node have one, then age."""
@@ -309,12 +320,20 @@ class Claims:
 
     def _gang(self, claim: Claim, pairs: list[tuple[Job, Pod]]) -> list[Pod]:
         spare: dict[str, int] = {}
+        of_role: dict[tuple[str, str], int] = {}
         found = []
         for job, pod in pairs:
             if job.id not in spare:
                 ready = [p for p in job.pods if p.status in BEING_PLACED | {"Succeeded"}]
                 dying = [p for p in ready if p.object["metadata"].get("deletionTimestamp")]
                 spare[job.id] = len(ready) - len(dying) - job.min_available
+                if job.min_available >= sum(job.role_minimum.values()):
+                    for role, least in job.role_minimum.items():
+                        of_role[job.id, role] = sum(p.role == role for p in ready) - least
+            if job.role_minimum.get(pod.role) and (job.id, pod.role) in of_role:
+                of_role[job.id, pod.role] -= 1
+                if of_role[job.id, pod.role] < 0:
+                    continue
             if spare[job.id] > 0:
                 found.append(pod)
             spare[job.id] -= 1
@@ -362,3 +381,11 @@ class Claims:
         claimant: Queue = self.s.cluster.queues[claim.job.queue]
         named = [(job.queue, pod) for job, pod in pairs]
         return self.s.capacity.gives(claimant, claim.pod.request, named)
+
+
+def deletion_cost(pod: Pod) -> int:
+    notes = pod.object["metadata"].get("annotations") or {}
+    try:
+        return int(notes.get("controller.kubernetes.io/pod-deletion-cost", 0))
+    except ValueError:
+        return 0

@@ -181,6 +181,13 @@ def _constraint(cluster: RandomCluster, app: str) -> Object:
 
 
 def new_pod(cluster: RandomCluster, name: str, namespace: str, template: Object, notes: Object) -> Object:
+    """What it costs to delete it is said by dice of its own, which leave all else of the cluster as it is."""
+    dice = Random(f"cost {cluster.number} {namespace} {name}")
+    if dice.random() < 0.1:
+        notes = {
+            **notes,
+            "controller.kubernetes.io/pod-deletion-cost": dice.choice(["-5", "7", "100", "much"]),
+        }
     return cluster.add(
         "Pod",
         {"name": name, "namespace": namespace, "annotations": notes, "labels": {"app": template["app"]}},

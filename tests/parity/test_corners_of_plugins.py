@@ -167,20 +167,22 @@ def test_critical_pods_and_all_of_kube_system_are_no_victims(kind: ClaimKind) ->
     ]
 
 
-def test_gangs_count_of_victims_looks_at_no_roles_and_starts_anew_at_each_call() -> None:
+def test_gangs_count_of_victims_keeps_minimums_of_roles_and_starts_anew_at_each_call() -> None:
     members = [pod(f"p{i}", group="old", node="n1", cpu=1, role="ps" if i == 0 else "w") for i in range(5)]
-    seen = World(
-        node("n1"),
-        podgroup("old", 3, min_task_member={"ps": 1, "w": 2}),
-        podgroup("new", 1),
-        pod("new", group="new", cpu=1),
-        members,
-    )
-    plugin, names = seen.plugin(Gang), ["p0", "p1", "p2", "p3"]
-
-    for _ in range(2):
-        assert chosen(seen, plugin.preemptable, claim_of(seen, "new"), names) == ["p0", "p1"]
-    assert plugin.job_pipelined(seen.view, seen.job("old")) is Vote.PERMIT
+    names = ["p0", "p1", "p2", "p3"]
+    for least, roles, given in (
+        (3, None, ["p0", "p1"]),
+        (3, {"ps": 1, "w": 2}, ["p1", "p2"]),
+        (3, {"w": 3}, ["p0", "p1"]),
+        (4, {"ps": 1, "w": 3}, ["p1"]),
+        (2, {"ps": 1, "w": 2}, ["p0", "p1", "p2"]),  # minimums above minMember do not count
+    ):
+        old = podgroup("old", least, min_task_member=roles)
+        seen = World(node("n1"), old, podgroup("new", 1), pod("new", group="new", cpu=1), members)
+        plugin = seen.plugin(Gang)
+        for _ in range(2):
+            assert chosen(seen, plugin.preemptable, claim_of(seen, "new"), names) == given
+        assert plugin.job_pipelined(seen.view, seen.job("old")) is Vote.PERMIT
 
 
 def test_a_pod_with_a_device_claim_may_be_promised_a_node_that_is_being_freed() -> None:

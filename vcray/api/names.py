@@ -67,6 +67,7 @@ CRONJOB_SCHEDULED_TIMESTAMP: Final = "volcano.sh/cronjob-scheduled-timestamp"  #
 
 # Preemption and disruption (Job, Pod, PodGroup)
 PREEMPTABLE: Final = "volcano.sh/preemptable"  # annotation, then label
+POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"  # annotation of Kubernetes, int32
 COOLDOWN_TIME: Final = "volcano.sh/cooldown-time"  # label, then annotation
 REVOCABLE_ZONE: Final = "volcano.sh/revocable-zone"  # annotation; a label on nodes
 JDB_MIN_AVAILABLE: Final = "volcano.sh/jdb-min-available"  # annotation
@@ -150,7 +151,7 @@ ZONE_LABELS: Final = (
 VGPU_MODE: Final = "volcano.sh/vgpu-mode"  # annotation
 POD_NOTES: Final = (
     PREEMPTABLE, REVOCABLE_ZONE, COOLDOWN_TIME, NUMA_TOPOLOGY_POLICY, TOPOLOGY_DECISION, QUEUE_ALLOCATION_GATE,
-    RESOURCE_STRATEGY_SCORING_TYPE, RESOURCE_STRATEGY_WEIGHT, TASK_SPEC,
+    RESOURCE_STRATEGY_SCORING_TYPE, RESOURCE_STRATEGY_WEIGHT, TASK_SPEC, POD_DELETION_COST,
 )  # fmt: skip
 PLACEMENT_NOTES: Final = (
     PREEMPTABLE, REVOCABLE_ZONE, NUMA_TOPOLOGY_POLICY, RESOURCE_STRATEGY_SCORING_TYPE, RESOURCE_STRATEGY_WEIGHT,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vcray.core.arrays import Int
-from vcray.core.candidates import queue_ranks
+from vcray.core.candidates import deletion_costs, queue_ranks
 from vcray.core.order import job_keys
 from vcray.core.policy import Chains
 from vcray.core.subjobs import SubJob, ready_tasks
@@ -213,14 +213,18 @@ def _ending(view: View, job: int) -> int:
 
 
 def _by_job(view: View, tasks: Int) -> list[tuple[int, list[int]]]:
-    """Tasks by job, inside a job by rising task priority, then uid."""
-    table = view.snapshot.tasks
+    """Tasks by job, inside a job by rising task priority, then what it costs to delete them, then uid."""
+    table, costs = view.snapshot.tasks, deletion_costs(view)
     groups: dict[int, list[int]] = {}
     for task, job in zip(tasks.tolist(), table.job[tasks].tolist(), strict=True):
         groups.setdefault(job, []).append(task)
     priority, uids = table.priority, table.uids
+
+    def paid(task: int) -> int:
+        return 0 if costs is None else int(costs[task])
+
     return [
-        (job, sorted(rows, key=lambda task: (int(priority[task]), uids[task])))
+        (job, sorted(rows, key=lambda task: (int(priority[task]), paid(task), uids[task])))
         for job, rows in groups.items()
         if job != MISSING
     ]

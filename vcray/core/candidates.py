@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from vcray.api.names import POD_DELETION_COST
 from vcray.core.arrays import Bool, Int, Int8
 from vcray.core.ledger import Ledger
 from vcray.core.order import ascending_tasks, queue_key
 from vcray.core.policy import Chains
-from vcray.core.tables import Status
+from vcray.core.tables import Notes, Status
 from vcray.core.victims import Candidates
 from vcray.core.view import View
 
@@ -30,7 +31,7 @@ class Pool:
         table = view.snapshot.tasks
         nodes = len(view.snapshot.nodes)
         order = ascending_tasks(view, chains, tasks, -table.node[tasks].astype(np.int64))
-        self.tasks: Int = order[::-1].copy()
+        self.tasks: Int = by_cost(view, chains, order[::-1].copy())
         of = table.node[self.tasks]
         self.start: Int = np.searchsorted(of, np.arange(nodes + 1))
         self.request = view.requests[:, table.shape[self.tasks]]
@@ -87,6 +88,35 @@ class Pool:
             ranks = queue_ranks(self.view, self.chains, np.unique(queue).tolist(), claimant)
             keys.append(np.array([ranks[each] for each in queue.tolist()], dtype=np.int64))
         return np.lexsort((*keys, group)) if keys else None
+
+
+def deletion_costs(view: View) -> Int | None:
+    """(P,) what each pod's `controller.kubernetes.io/pod-deletion-cost` says, 0 for none; None when no pod says anything."""
+    costs = np.array([_cost(facts.notes) for facts in view.snapshot.pod_facts], dtype=np.int64)
+    return costs[view.snapshot.tasks.facts] if costs.any() else None
+
+
+def _cost(notes: Notes) -> int:
+    text = dict(notes).get(POD_DELETION_COST, "")
+    digits = text[1:] if text[:1] in ("-", "+") else text
+    return int(text) if digits.isascii() and digits.isdecimal() and abs(int(text)) < 2**31 else 0
+
+
+def by_cost(view: View, chains: Chains, tasks: Int) -> Int:
+    """Tasks that stand by node, least valuable first, with those of one job on one node so that of equal ones, for the plugins,
+    the cheaper go first. Places that a job has among others stay the job's."""
+    costs = deletion_costs(view)
+    if costs is None or not len(tasks):
+        return tasks
+    table, place = view.snapshot.tasks, np.arange(len(tasks))
+    own = (table.job[tasks], table.node[tasks])
+    worth: list[np.typing.NDArray[np.generic]] = [
+        -np.asarray(hook(view, tasks)) for hook in chains.task_orders
+    ]
+    order = np.lexsort((place, costs[tasks], *reversed(worth), *own))
+    out = np.empty_like(tasks)
+    out[np.lexsort((place, *own))] = tasks[order]
+    return out
 
 
 def takeable(status: Int8) -> Bool:

@@ -9,6 +9,7 @@ never finish the gangs that hold them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import repeat
 from operator import itemgetter
 from typing import ClassVar
 
@@ -32,6 +33,9 @@ _SCHEDULED_ROWS = np.array((Status.RUNNING, Status.BOUND, Status.FAILED, Status.
 _counts_ready = itemgetter(*READY_STATUS)
 _READY_ROWS = np.array(READY_STATUS)
 _HOLDS_ROWS = np.array(ALLOCATED_STATUS)
+_ANY = 2**31
+"""More than any role has."""
+
 _BEST_EFFORT = -1
 """Last entry of a role's counts: its pending tasks that request nothing."""
 
@@ -160,7 +164,7 @@ class Gang(Plugin[GangArgs]):
         return -1 if jobs in self.broken_ else 0
 
     def preemptable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:
-        """A job gives as many as it has ready tasks above `minMember`, the least valuable; role minimums are not looked at.
+        """A job gives as many as it has ready tasks above `minMember`, and of each role above its minimum, the least valuable.
 
         Tasks that ended well but are being deleted are on their way out too (volcano-sh/volcano#394)."""
         spare = view.jobs.count[_READY_ROWS[:, None], candidates.job].sum(axis=0)
@@ -168,7 +172,12 @@ class Gang(Plugin[GangArgs]):
         leaving = _leaving(view)
         if leaving is not None:
             spare -= leaving[candidates.job]
-        given: Bool = candidates.rank(candidates.job) < spare
+        able = _above_roles(view, candidates)
+        if able is None:
+            given: Bool = candidates.rank(candidates.job) < spare
+        else:
+            before = candidates.running(candidates.job, able[None].astype(np.int64), inclusive=False)[0]
+            given = able & (before < spare)
         return given
 
     def reclaimable(self, view: View, claim: Claim, candidates: Candidates) -> Bool:
@@ -258,6 +267,31 @@ def _roles_short(
         if have < least:
             short[role] = least - have
     return short
+
+
+def _above_roles(view: View, candidates: Candidates) -> Bool | None:
+    """(k,) is there one more of the role than its minimum, once those before it are gone? None where no role has a minimum
+    that counts."""
+    if not view.jobs.role_count or not len(candidates):
+        return None
+    jobs, width = view.snapshot.jobs, len(view.snapshot.roles)
+    keys, of = np.unique(
+        candidates.job * width + view.snapshot.tasks.role[candidates.task], return_inverse=True
+    )
+    spare = np.full(len(keys), _ANY)
+    known: dict[int, dict[int, int]] = {}
+    for place, (job, role) in enumerate(map(divmod, keys.tolist(), repeat(width))):
+        if job not in known:
+            minimums = jobs.role_minimum[job]
+            counted = int(jobs.min_available[job]) >= sum(least for _, least in minimums)
+            known[job] = dict(minimums) if counted else {}
+        least = known[job].get(role, 0)
+        if least:
+            spare[place] = sum(_counts_ready(view.jobs.role_count[job, role])) - least
+    if (spare == _ANY).all():
+        return None
+    able: Bool = candidates.rank(of) < spare[of]
+    return able
 
 
 def _groups_short(view: View, job: int, promised: bool | None) -> bool:
