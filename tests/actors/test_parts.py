@@ -136,11 +136,11 @@ async def test_the_sharding_controller_runs_when_it_is_named_and_reads_its_confi
     assert after == {"mine": ["n1"]}
 
 
-def test_all_controllers_but_that_of_shards_run_and_only_vcjobs_keep_their_count_of_tries():
+def test_all_controllers_but_those_of_shards_and_of_unreliable_nodes_run_and_only_vcjobs_keep_their_count_of_tries():
     everyone = controllers_of(Settings(controllers=()))
 
     left = {each.name for each in everyone} - {each.name for each in controllers_of(Settings())}
-    assert left == {"sharding-controller"}
+    assert left == {"sharding-controller", "unreliable-node-controller"}
     assert [each.name for each in everyone if not each.starts_anew] == ["job-controller"]
     assert {each.name for each in everyone} <= set(CONTROLLER_NAMES)
 

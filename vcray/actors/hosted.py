@@ -19,6 +19,7 @@ from vcray.controllers.jobtemplate import JobTemplateController
 from vcray.controllers.podgroup import PodGroupController
 from vcray.controllers.queue import QueueController
 from vcray.controllers.sharding.controller import ShardingController
+from vcray.controllers.unreliable import UnreliableNodeController
 from vcray.errors import ConfigError, Problem
 from vcray.integrations.base import Integration
 from vcray.integrations.known import made
@@ -50,6 +51,7 @@ def controllers_of(settings: Settings, integrations: Sequence[Integration] = ())
         HyperNodeController(_of_hypernodes(settings)),
         ShardingController(given, settings.sharding_configmap_namespace, settings.sharding_configmap),
         ColocationController(),
+        UnreliableNodeController(tries),
     )
     return tuple(each for each in made if is_enabled(each.name, settings.controllers))
 
@@ -76,8 +78,10 @@ def configmaps_of(settings: Settings) -> tuple[tuple[str, str], ...]:
 
 
 def reads_names_alone(settings: Settings) -> bool:
-    """Is all that is read of nodes their names and labels? Who makes shards reads what they can hold."""
-    return not is_enabled(ShardingController.name, settings.controllers)
+    """Is all that is read of nodes their names and labels? Who makes shards reads what they can hold, who looks
+    for unreliable ones their conditions."""
+    readers = (ShardingController.name, UnreliableNodeController.name)
+    return not any(is_enabled(name, settings.controllers) for name in readers)
 
 
 def _of_hypernodes(settings: Settings) -> tuple[str, str]:

@@ -120,6 +120,10 @@ OVERSUBSCRIPTION_CPU: Final = "volcano.sh/oversubscription-cpu"  # annotation, m
 OVERSUBSCRIPTION_MEMORY: Final = "volcano.sh/oversubscription-memory"  # annotation, bytes
 OFFLINE_JOB_EVICTING: Final = "volcano.sh/offline-job-evicting"  # annotation
 NODE_POOL: Final = "vcray.io/node-pool"  # label of ours: which cache shard keeps the node
+BROKE_GANGS: Final = (
+    "vcray.io/broke-gangs"  # annotation of ours: when the node's failures broke gangs, with commas between
+)
+UNRELIABLE: Final = "vcray.io/unreliable"  # key of a taint of ours: the node broke gangs too often
 HOSTNAME: Final = "kubernetes.io/hostname"  # label
 
 # Resources

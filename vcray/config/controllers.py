@@ -18,8 +18,9 @@ CONTROLLERS: Final = (
     "hyperNode-controller",
     "sharding-controller",
     "colocation-config-controller",
+    "unreliable-node-controller",
 )
-"""Volcano's names."""
+"""Volcano's names, and one of ours: the last."""
 
 
 def is_enabled(name: str, chosen: Sequence[str]) -> bool:

@@ -95,7 +95,7 @@ _CONTROLLER_MANAGER = (
     Flag(
         "controllers",
         "list",
-        "*,-sharding-controller",
+        "*,-sharding-controller,-unreliable-node-controller",
         "works",
         "name or +name switches one on, -name off, * is all; the first that names one decides",
         "controllers",

@@ -95,7 +95,7 @@ class Settings(BaseModel):
         False, description="remove the gate of queue admission once the queue has room for the pod"
     )
     controllers: Names = Field(
-        ("*", "-sharding-controller"),
+        ("*", "-sharding-controller", "-unreliable-node-controller"),
         description="controllers to run: NAME or -NAME, * for all others; all when there are none",
     )
     integrations: Names = Field(
