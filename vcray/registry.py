@@ -84,6 +84,18 @@ class Registry:
         what = f"'{found.attribute}' is no {base_of(group).__name__} class"
         raise ConfigError(Problem("VC0110", found.module, what))
 
+    def offered(self, group: str) -> tuple[str, ...]:
+        """Names of a group without those of a user's files that hold something else, or cannot be imported."""
+        found = self.groups.get(group, {})
+        return tuple(name for name in sorted(found) if found[name].path is None or self._holds(group, name))
+
+    def _holds(self, group: str, name: str) -> bool:
+        try:
+            self.load(group, name)
+        except ConfigError:
+            return False
+        return True
+
     def taken(self, path: Path) -> Problem | None:
         """What is wrong with the name of a user's file: another extension bears it already (VC0110)."""
         name = userfiles.name_of(path)

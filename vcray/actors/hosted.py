@@ -58,7 +58,7 @@ def controllers_of(settings: Settings, integrations: Sequence[Integration] = ())
 
 def integrations_of(settings: Settings, registry: Registry) -> tuple[Integration, ...]:
     """All integrations that are enabled, by name. ConfigError VC0502 for a choice that there is none of."""
-    known = registry.names(INTEGRATIONS)
+    known = registry.offered(INTEGRATIONS)
     for each in settings.integrations:
         name = each.lstrip("+-")
         if name not in (*known, "*"):
