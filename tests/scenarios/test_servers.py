@@ -18,6 +18,11 @@ from vcray.kube.transport import Transport
 from vcray.sim.runner import run_scenario
 from vcray.sim.scenario import Scenario
 
+GANGS = (
+    "--runtime-config=scheduling.k8s.io/v1alpha2=true",
+    "--feature-gates=GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true,TopologyAwareWorkloadScheduling=true",
+)
+
 pytestmark = [
     pytest.mark.timeout(600),  # a thousand jobs are some ten thousand requests
     pytest.mark.asyncio(loop_scope="module"),
@@ -33,8 +38,8 @@ async def embedded_server() -> AsyncIterator[Transport]:
 
 @pytest.fixture(scope="module")
 def empty_server(kubernetes_programs: Path) -> Iterator[ControlPlane]:
-    """A real server that holds nothing but Volcano's definitions."""
-    with ControlPlane(kubernetes_programs) as server:
+    """A real server that holds nothing but Volcano's definitions; it serves Kubernetes' own gangs."""
+    with ControlPlane(kubernetes_programs, apiserver_flags=GANGS) as server:
         install(server.client, all_crds())
         yield server
 

@@ -33,6 +33,9 @@ async def install(transport: Transport, chosen: Iterable[str]) -> None:
     client = KubeClient(transport, "vcray-operators")
     resources = defined(each for name in sorted(chosen) for each in STAND_INS[name].resources)
     for resource in resources:
+        with suppress(VcrayError):  # a server may have the kind of itself
+            await client.list(resource)
+            continue
         with suppress(AlreadyExists):
             await client.create(CUSTOMRESOURCEDEFINITIONS, None, definition(resource))
     for resource in resources:
