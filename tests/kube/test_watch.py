@@ -87,6 +87,30 @@ async def test_an_optional_resource_that_is_not_served_counts_as_read_and_is_ask
     await events.aclose()
 
 
+async def test_an_optional_resource_that_stays_away_is_no_news_for_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Without(InProcessTransport):
+        async def request(self, *_: Any, **__: Any) -> Response:
+            return Response(404, b'{"code": 404, "reason": "NotFound", "message": "not found"}', {})
+
+    asked = 0
+
+    async def sleep(_: float) -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 10:
+            raise TimeoutError
+
+    client = KubeClient(Without(Store(ManualClock())), sleep=sleep)
+    events = watch_objects(client, RESOURCESLICES, optional=True).events()
+    assert (await anext(events)).type is EventType.SYNCED
+    with pytest.raises(TimeoutError):
+        await anext(events)
+
+    assert not caplog.records
+
+
 async def test_heads_are_metadata_without_what_else_there_is() -> None:
     client = KubeClient(InProcessTransport(Store(ManualClock())))
     labels = {"rack": "r1"}

@@ -106,6 +106,7 @@ class Watch(Generic[T]):
         self._backoff = backoff or Backoff(0.1, 30.0, jitter=self._jitter)
         self._fail_fast = fail_fast
         self._optional = optional
+        self._told_absent = False
         self._known: dict[str, T] = {}
 
     def __aiter__(self) -> AsyncGenerator[WatchEvent[T], None]:
@@ -142,12 +143,11 @@ class Watch(Generic[T]):
             except (ApiError, ServerError) as error:
                 if first and self._fail_fast:
                     raise
-                if self._optional and isinstance(error, NotFound):
-                    self._optional = (
-                        False  # told at once; asked for again, the answer is a failure like any other
-                    )
+                absent = self._optional and isinstance(error, NotFound)
+                if absent and not self._told_absent:
+                    self._told_absent = True
                     return None
-                await self._failed(error)
+                await self._failed(error, quietly=absent)
                 continue
             self._succeeded()
             self.resource_version = page.resource_version
@@ -273,10 +273,10 @@ class Watch(Generic[T]):
         self.failures = 0
         self._backoff.reset()
 
-    async def _failed(self, error: Exception) -> None:
+    async def _failed(self, error: Exception, quietly: bool = False) -> None:
         self.failures += 1
         self.last_error = error
-        if self.failures == TOLD_AFTER:
+        if self.failures == TOLD_AFTER and not quietly:
             if isinstance(error, ApiError):
                 log.warning("cannot read, trying on", resource=self.resource.full_name, why=str(error))
             elif self.client.reachable:  # one line for all watches

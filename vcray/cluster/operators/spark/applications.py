@@ -17,6 +17,8 @@ from vcray.integrations.spark import _pods as spark
 
 _ENDED: Final = ("Succeeded", "Failed")
 _FINISHED: Final = ("COMPLETED", "FAILED")
+SCRIPT: Final = "vcray.io/stand-in-script"
+"""Annotation on a SparkApplication: the shell script that its driver runs here in place of Spark; without it the driver runs on."""
 
 
 class SparkApplications(Operator):
@@ -144,7 +146,11 @@ class SparkApplications(Operator):
             if not spec.get(field):
                 spec.pop(field, None)
         image = raw.text(app, "spec", part, "image") or raw.text(app, "spec", "image")
-        raw.tables(spec, "containers")[0]["image"] = image or "spark"
+        container = raw.tables(spec, "containers")[0]
+        container["image"] = image or "spark"
+        script = raw.annotation(app, SCRIPT)
+        if part == spark.DRIVER and script:
+            container["command"] = ["sh", "-c", script]
         spec["restartPolicy"] = "Never"
         return pod
 
