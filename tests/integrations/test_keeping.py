@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from tests.controllers.world import World
 from tests.integrations.objects import GROUP, TASK, put_cluster, put_pod, ray_cluster, ray_pod, world
 from vcray.api.meta import JsonObject
 from vcray.api.resources import NAMESPACES, PODGROUPS, PODS, RAYCLUSTERS
 from vcray.controllers import raw
 from vcray.controllers.base import Create, Outcome, Patch
+from vcray.integrations.base import Gang
+from vcray.integrations.keeping import GroupKeeper
+from vcray.integrations.kuberay.raycluster import RayCluster
 
 
 def group(w, name: str = "ray-r-pg") -> JsonObject:
@@ -232,3 +236,23 @@ def test_refused_write_is_tried_again() -> None:
 
     w.advance(1)
     assert raw.number(group(w), "spec", "minMember") == 3
+
+
+def test_object_of_several_gangs_cannot_start_together_with_others() -> None:
+    class Twice(RayCluster):
+        def gangs(self, owner, seen):
+            return (Gang("a"), Gang("b"))
+
+    w = World([GroupKeeper([Twice()])])
+    w.put(NAMESPACES, {"metadata": {"name": "ns"}})
+    cluster = ray_cluster()
+    raw.table(cluster, "metadata")["annotations"] = {"vcray.io/start-together": "pair"}
+
+    w.put(PODS, ray_pod(w.put(RAYCLUSTERS, cluster), "h", "headgroup"))
+    w.settle()
+
+    assert w.events[-1] == (
+        "InvalidSpec",
+        "vcray.io/start-together: only an object whose pods are one gang can start together with others",
+    )
+    assert not w.podgroups()

@@ -14,7 +14,7 @@ from vcray.api.jsonview import dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import PODS
 from vcray.controllers import raw
-from vcray.integrations import choices
+from vcray.integrations import choices, together
 from vcray.integrations.base import Integration
 from vcray.integrations.trails import Trails, controllers_of
 from vcray.webhooks.base import Answer, Request, add
@@ -74,7 +74,7 @@ class Dressing:
         namespace = request.look.namespace(request.namespace)
         if not choices.is_ours(asks, owned.owner, namespace, request.rules.scheduler_names):
             return Answer()
-        member = owned.integration.member(owned.owner, pod)
+        member = together.member_of(owned.owner, owned.integration.member(owned.owner, pod))
         notes = choices.notes_of(member, choices.named_queue(asks, owned.owner, namespace))
         return Answer(patch=tuple(_patch(pod, scheduler, notes, request.rules.scheduler_name)))
 

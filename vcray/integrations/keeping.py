@@ -19,10 +19,8 @@ from vcray.controllers.base import (
     Again,
     Change,
     Create,
-    Delete,
     Effects,
     Emit,
-    Outcome,
     Patch,
     Read,
     ReconcileError,
@@ -31,15 +29,27 @@ from vcray.controllers.base import (
     Steps,
     one_object_each,
 )
-from vcray.integrations import choices
+from vcray.integrations import choices, together
 from vcray.integrations.base import Asks, Gang, Integration, Malformed, Ref, Remark
 from vcray.integrations.podgroups import changes, podgroup, spec_of
-from vcray.integrations.trails import WORKLOADS, Owned, Trails, controllers_of
+from vcray.integrations.trails import WORKLOADS, Finder, Owned, Trails, controllers_of
+from vcray.integrations.writing import (
+    controls,
+    delete,
+    is_kept,
+    must,
+    release,
+    taken,
+    was_of_a_namesake,
+)
 
 INVALID: Final = "InvalidSpec"
 CONFLICT: Final = "PodGroupConflict"
 OTHER_SCHEDULER: Final = "OtherScheduler"
 TWO_OWNERS: Final = "TwoOwners"
+NOT_ONE_GANG: Final = (
+    "vcray.io/start-together: only an object whose pods are one gang can start together with others"
+)
 AFTER_CONFLICT_S: Final = 30.0
 """Nothing tells an object that the group of another went whose name it wants."""
 _JOINED: Final = ("metadata", "annotations", names.GROUP_NAME)
@@ -70,6 +80,8 @@ class GroupKeeper:
         self._integrations = tuple(integrations)
         self._schedulers = frozenset(scheduler_names)
         self._trails = Trails(integrations)
+        kinds = dict.fromkeys(kind for each in integrations for kind in each.kinds)
+        self._kinds = tuple(kind for kind in kinds if kind != PODS)
         resources = [PODS, PODGROUPS, NAMESPACES]
         for each in integrations:
             resources += [*each.kinds, *each.reads]
@@ -97,11 +109,17 @@ class GroupKeeper:
         for integration in self._integrations:
             if resource in integration.reads:
                 yield from integration.concerned(change, seen)
+        if resource in self._kinds:
+            for each in (change.old, change.new):
+                name = "" if each is None else together.name_of(each)
+                if name:
+                    found = together.namesakes(name, self._kinds, raw.namespace(change.object), seen)
+                    yield from (Ref.of(kind, obj) for kind, obj in found)
 
     def _controlled_by(self, group: JsonObject) -> Iterator[Request]:
-        above = raw.controller(group)
-        for integration in self._integrations:
-            for kind in integration.kinds:
+        shared = together.is_shared(group)
+        for above in raw.tables(group, "metadata", "ownerReferences") if shared else [raw.controller(group)]:
+            for kind in self._kinds:
                 if (kind.api_version, kind.kind) == (raw.text(above, "apiVersion"), raw.text(above, "kind")):
                     yield Ref(kind, raw.namespace(group), raw.text(above, "name"))
 
@@ -122,10 +140,9 @@ class GroupKeeper:
         )
         if change.new is None or old == new:
             return
-        for integration in self._integrations:
-            for kind in integration.kinds:
-                for owner in seen.list(kind, raw.name(change.new)) if kind != PODS else ():
-                    yield Ref.of(kind, owner)
+        for kind in self._kinds:
+            for owner in seen.list(kind, raw.name(change.new)):
+                yield Ref.of(kind, owner)
 
     # -- carrying out ---------------------------------------------------------------------------------------------------
 
@@ -157,11 +174,11 @@ class GroupKeeper:
 
     def _keep(self, owned: Owned, seen: Seen) -> Effects:
         speaker, owner = owned.integration, owned.owner
-        groups = [each for each in seen.owned(PODGROUPS, raw.uid(owner)) if _controls(owner, each)]
-        made_here = [each for each in groups if _is_kept(each)]
-        theirs = [each for each in groups if not _is_kept(each)]
+        groups = [each for each in seen.owned(PODGROUPS, raw.uid(owner)) if controls(owner, each)]
+        made_here = [each for each in groups if is_kept(each)]
+        theirs = [each for each in groups if not is_kept(each)]
         if theirs:
-            yield from _release(speaker.rests(owner, seen), theirs)
+            yield from release(speaker.rests(owner, seen), theirs)
             return
         asks = speaker.asked(owner, self._finder(seen))
         namespace = seen.get(NAMESPACES, "", raw.namespace(owner))
@@ -173,25 +190,59 @@ class GroupKeeper:
         except Malformed as error:
             yield Emit(owned.resource, owner, "Warning", INVALID, str(error))
             return
-        for gang in gangs:
+        shared = together.name_of(owner) if gangs else ""
+        if shared:
+            yield from self._keep_shared(owned, shared, seen)
+        for gang in gangs if not shared else ():
             yield from self._keep_one(owned, gang, asks, namespace, seen)
             yield from self._take(owned, gang, seen)
-        wanted = {gang.name for gang in gangs}
+        wanted = {gang.name for gang in gangs} if not shared else set()
         for group in made_here:
             if raw.name(group) not in wanted:
-                yield from _delete(group)
+                yield from delete(group)
+
+    def _keep_shared(self, owned: Owned, name: str, seen: Seen) -> Effects:
+        """Keep the group of all objects that start together with this one."""
+        space = raw.namespace(owned.owner)
+        namespace = seen.get(NAMESPACES, "", space)
+        partners, asked = [], []
+        for kind, obj in together.namesakes(name, self._kinds, space, seen):
+            speaker = self._trails.speaker(kind, obj)
+            asks = None if speaker is None else speaker.asked(obj, self._finder(seen))
+            if speaker is None or asks is None:
+                continue
+            try:
+                gangs = speaker.gangs(obj, seen)
+            except Malformed:
+                continue  # it is told so in its own turn
+            if len(gangs) == 1 and choices.is_ours(asks, obj, namespace, self._schedulers):
+                partners.append(together.Partner(kind, obj, gangs[0]))
+                asked.append(asks)
+        present = seen.get(PODGROUPS, space, together.group_name(name))
+        if raw.uid(owned.owner) not in {raw.uid(each.owner) for each in partners}:
+            yield Emit(owned.resource, owned.owner, "Warning", INVALID, NOT_ONE_GANG)
+        elif present is not None and not together.is_shared(present):
+            yield Emit(owned.resource, owned.owner, "Warning", CONFLICT, taken(present))
+            yield Again(AFTER_CONFLICT_S, Ref.of(owned.resource, owned.owner))
+        else:
+            gang, first = together.combined(name, partners), partners[0].owner
+            queue = choices.named_queue(asked[0], first, namespace)
+            spec = spec_of(
+                gang, queue, choices.priority_class(asked[0], first), choices.network_topology(first)
+            )
+            yield from together.keep(spec, gang, partners, present)
 
     def _let_go(self, owned: Owned, seen: Seen) -> Effects:
         """An object that is being deleted may have to wait for a pod that waits for the room of its group."""
         speaker, owner = owned.integration, owned.owner
         why = speaker.rests(owner, seen)
-        groups = [each for each in seen.owned(PODGROUPS, raw.uid(owner)) if _controls(owner, each)]
+        groups = [each for each in seen.owned(PODGROUPS, raw.uid(owner)) if controls(owner, each)]
         if not why or not groups:
             return
-        yield from _release(why, [each for each in groups if not _is_kept(each)])
+        yield from release(why, [each for each in groups if not is_kept(each)])
         namespace = seen.get(NAMESPACES, "", raw.namespace(owner))
         for group in groups:
-            if _is_kept(group):
+            if is_kept(group):
                 yield from self._keep_one(owned, Gang(raw.name(group)), speaker.asks(owner), namespace, seen)
 
     def _keep_one(
@@ -211,19 +262,17 @@ class GroupKeeper:
         present = seen.get(PODGROUPS, space, gang.name)
         if present is None:
             made = podgroup(gang, spec, space, holder, resource, owned.integration.name)
-            _must(
-                (yield Create(PODGROUPS, made)), f"create PodGroup {space}/{gang.name}", already_exists=True
-            )
-        elif _is_kept(present) and _was_of_a_namesake(holder, present):
-            yield from _delete(present)
+            must((yield Create(PODGROUPS, made)), f"create PodGroup {space}/{gang.name}", already_exists=True)
+        elif is_kept(present) and was_of_a_namesake(holder, present):
+            yield from delete(present)
             raise ReconcileError(f"PodGroup {space}/{gang.name} was of another {resource.kind}", counts=False)
-        elif _is_kept(present) and _controls(holder, present):
+        elif is_kept(present) and controls(holder, present):
             patch = changes(present, spec)
             if patch:
                 outcome = yield Patch(PODGROUPS, space, gang.name, patch, "json")
-                _must(outcome, f"update PodGroup {space}/{gang.name}")
-        elif not _controls(holder, present):
-            yield Emit(owned.resource, owner, "Warning", CONFLICT, _taken(present))
+                must(outcome, f"update PodGroup {space}/{gang.name}")
+        elif not controls(holder, present):
+            yield Emit(owned.resource, owner, "Warning", CONFLICT, taken(present))
             yield Again(AFTER_CONFLICT_S, Ref.of(owned.resource, owner))
 
     def _take(self, owned: Owned, gang: Gang, seen: Seen) -> Effects:
@@ -236,7 +285,7 @@ class GroupKeeper:
                 notes: JsonObject = {"metadata": {"annotations": {names.GROUP_NAME: gang.name}}}
                 outcome = yield Patch(PODS, raw.namespace(pod), name, notes, "strategic")
                 if not outcome.not_found:
-                    _must(outcome, f"annotate pod {raw.namespace(pod)}/{name}")
+                    must(outcome, f"annotate pod {raw.namespace(pod)}/{name}")
 
     # -- pods -----------------------------------------------------------------------------------------------------------
 
@@ -258,7 +307,7 @@ class GroupKeeper:
         owned = yield from self._owner(pod, seen)
         if owned is None:
             return
-        member = owned.integration.member(owned.owner, pod)
+        member = together.member_of(owned.owner, owned.integration.member(owned.owner, pod))
         if not ours:
             if member is not None:
                 yield from self._tell_other_scheduler(pod, owned, seen)
@@ -309,17 +358,6 @@ class GroupKeeper:
         return Finder(seen, self.watches)
 
 
-@dataclass(frozen=True, slots=True)
-class Finder:
-    """Finds what is mirrored, and nothing else."""
-
-    seen: Seen
-    mirrored: tuple[Resource, ...]
-
-    def __call__(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
-        return self.seen.get(resource, namespace, name) if resource in self.mirrored else None
-
-
 def _annotate(request: Join, pod: JsonObject, notes: Mapping[str, str]) -> Effects:
     missing = raw.strings({key: notes[key] for key in notes if notes[key] and not raw.annotation(pod, key)})
     if not missing:
@@ -328,7 +366,7 @@ def _annotate(request: Join, pod: JsonObject, notes: Mapping[str, str]) -> Effec
         PODS, request.namespace, request.pod, {"metadata": {"annotations": missing}}, "strategic"
     )
     if not outcome.not_found:
-        _must(outcome, f"annotate pod {request.key}")
+        must(outcome, f"annotate pod {request.key}")
 
 
 def _tell_status(owned: Owned, seen: Seen, now: float) -> Effects:
@@ -336,14 +374,14 @@ def _tell_status(owned: Owned, seen: Seen, now: float) -> Effects:
     if type(owned.integration).status is Integration.status:
         return
     owner = owned.owner
-    groups = [each for each in seen.owned(PODGROUPS, raw.uid(owner)) if _controls(owner, each)]
+    groups = [each for each in seen.owned(PODGROUPS, raw.uid(owner)) if controls(owner, each)]
     told = owned.integration.status(owner, groups[0] if groups else None, now)
     if told:
         patch: JsonObject = {"metadata": {"resourceVersion": raw.version(owner)}, "status": told}
         place = raw.namespace(owner), raw.name(owner)
         outcome = yield Patch(owned.resource, *place, patch, subresource="status")
         if not outcome.not_found:
-            _must(outcome, f"report on {owned.resource.kind} {place[0]}/{place[1]}")
+            must(outcome, f"report on {owned.resource.kind} {place[0]}/{place[1]}")
 
 
 def _counts_anew(change: Change) -> bool:
@@ -354,46 +392,3 @@ def _counts_anew(change: Change) -> bool:
         raw.text(change.old, *path) != raw.text(change.new, *path)
         for path in (("status", "phase"), ("metadata", "deletionTimestamp"), _JOINED)
     )
-
-
-def _is_kept(group: JsonObject) -> bool:
-    return names.MANAGED_BY in raw.labels_of(group)
-
-
-def _controls(owner: JsonObject, group: JsonObject) -> bool:
-    return raw.controlled_by(group, raw.uid(owner))
-
-
-def _was_of_a_namesake(owner: JsonObject, group: JsonObject) -> bool:
-    """Is the group's owner one that had this name and kind before?"""
-    above = raw.controller(group)
-    same = (raw.text(above, "name"), raw.text(above, "kind")) == (raw.name(owner), raw.text(owner, "kind"))
-    return same and raw.text(above, "uid") != raw.uid(owner)
-
-
-def _taken(group: JsonObject) -> str:
-    above = raw.controller(group)
-    who = f'{above["kind"]} "{above.get("name")}"' if above.get("kind") else "nobody"
-    return f'PodGroup "{raw.name(group)}" is there already and belongs to {who}; rename one of the two'
-
-
-def _release(why: str, groups: Sequence[JsonObject]) -> Effects:
-    """Say on groups of others that their object rests, or that it does no more."""
-    for group in groups:
-        if raw.annotation(group, names.RELEASED) == why:
-            continue
-        note: JsonObject = {"metadata": {"annotations": {names.RELEASED: why or None}}}
-        outcome = yield Patch(PODGROUPS, raw.namespace(group), raw.name(group), note)
-        if not outcome.not_found:
-            _must(outcome, f"annotate PodGroup {raw.namespace(group)}/{raw.name(group)}")
-
-
-def _delete(group: JsonObject) -> Effects:
-    outcome = yield Delete(PODGROUPS, raw.namespace(group), raw.name(group), uid=raw.uid(group))
-    if not outcome.not_found and not outcome.conflict:
-        _must(outcome, f"delete PodGroup {raw.namespace(group)}/{raw.name(group)}")
-
-
-def _must(outcome: Outcome, doing: str, already_exists: bool = False) -> None:
-    if not outcome.ok and not (already_exists and outcome.already_exists):
-        raise ReconcileError(f"{doing}: {outcome.why}", counts=False)

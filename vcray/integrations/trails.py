@@ -10,6 +10,7 @@ from typing import Final
 from vcray.api.meta import JsonObject
 from vcray.api.resources import DEPLOYMENTS, KUBERNETES_JOBS, PODS, REPLICASETS, STATEFULSETS, Resource
 from vcray.controllers import raw
+from vcray.controllers.base import Seen
 from vcray.integrations.base import Find, Integration, Member, Ref
 from vcray.integrations.podmarks import PodMarks
 
@@ -26,6 +27,17 @@ class Owned:
     integration: Integration
     resource: Resource
     owner: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Finder:
+    """Finds what is mirrored, and nothing else."""
+
+    seen: Seen
+    mirrored: tuple[Resource, ...]
+
+    def __call__(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
+        return self.seen.get(resource, namespace, name) if resource in self.mirrored else None
 
 
 class Trails:

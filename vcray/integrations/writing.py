@@ -1,0 +1,59 @@
+"""Writes of groups, and whose a group is: what all that keeps groups has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vcray.api import names
+from vcray.api.meta import JsonObject
+from vcray.api.resources import PODGROUPS
+from vcray.controllers import raw
+from vcray.controllers.base import Delete, Effects, Outcome, Patch, ReconcileError
+
+
+def is_kept(group: JsonObject) -> bool:
+    """Is it one of ours?"""
+    return names.MANAGED_BY in raw.labels_of(group)
+
+
+def controls(owner: JsonObject, group: JsonObject) -> bool:
+    """Does the object manage the group?"""
+    return raw.controlled_by(group, raw.uid(owner))
+
+
+def was_of_a_namesake(owner: JsonObject, group: JsonObject) -> bool:
+    """Is the group's owner one that had this name and kind before?"""
+    above = raw.controller(group)
+    same = (raw.text(above, "name"), raw.text(above, "kind")) == (raw.name(owner), raw.text(owner, "kind"))
+    return same and raw.text(above, "uid") != raw.uid(owner)
+
+
+def taken(group: JsonObject) -> str:
+    """Whose a group is that somebody else wants."""
+    above = raw.controller(group)
+    who = f'{above["kind"]} "{above.get("name")}"' if above.get("kind") else "nobody"
+    return f'PodGroup "{raw.name(group)}" is there already and belongs to {who}; rename one of the two'
+
+
+def release(why: str, groups: Sequence[JsonObject]) -> Effects:
+    """Say on groups of others that their object rests, or that it does no more."""
+    for group in groups:
+        if raw.annotation(group, names.RELEASED) == why:
+            continue
+        note: JsonObject = {"metadata": {"annotations": {names.RELEASED: why or None}}}
+        outcome = yield Patch(PODGROUPS, raw.namespace(group), raw.name(group), note)
+        if not outcome.not_found:
+            must(outcome, f"annotate PodGroup {raw.namespace(group)}/{raw.name(group)}")
+
+
+def delete(group: JsonObject) -> Effects:
+    """Delete a group, unless it is gone or another. ReconcileError when that is refused."""
+    outcome = yield Delete(PODGROUPS, raw.namespace(group), raw.name(group), uid=raw.uid(group))
+    if not outcome.not_found and not outcome.conflict:
+        must(outcome, f"delete PodGroup {raw.namespace(group)}/{raw.name(group)}")
+
+
+def must(outcome: Outcome, doing: str, already_exists: bool = False) -> None:
+    """ReconcileError when a write was refused, for a reason that does not count as a try."""
+    if not outcome.ok and not (already_exists and outcome.already_exists):
+        raise ReconcileError(f"{doing}: {outcome.why}", counts=False)
