@@ -75,6 +75,15 @@ class Pool:
             rows, tasks, job, queue = rows[order], tasks[order], job[order], queue[order]
         return Candidates(tasks, group, job, queue, nodes[group], self.request[:, rows])
 
+    def standing(self, node: int, claimant: int) -> list[int]:
+        """What is left on a node, least valuable first; empty where all is of one job, whose order nothing moves."""
+        tasks = self.tasks[int(self.start[node]) : int(self.start[node + 1])]
+        job = self.view.snapshot.tasks.job[tasks]
+        if not len(job) or (job == job[0]).all():
+            return []
+        found: list[int] = self.candidates(np.array([node]), claimant).task.tolist()
+        return found
+
     def _order(self, group: Int, queue: Int, job: Int, claimant: int) -> Int | None:
         """How to sort candidates that stand by group and task order; None when they stand right."""
         if not len(group):

@@ -24,6 +24,11 @@ from vcray.core.tables import MISSING, Status
 from vcray.core.victims import Candidates, Claim, ClaimKind, starts
 
 
+def _without(tasks: list[int], gone: Sequence[int]) -> list[int]:
+    left = set(gone)
+    return [task for task in tasks if task not in left]
+
+
 @dataclass(frozen=True, slots=True)
 class Yield:
     """One node and the tasks that may go there, least valuable first."""
@@ -116,9 +121,13 @@ class Hunt:
         for found in self._offers(claim, cls, pool, others, key):
             mark = self.session.ledger.checkpoint()
             self.session.meter.attempts += 1
+            before = pool.standing(found.node, claim.queue)
             if self.take(claim, cls, found):
                 taken = self.session.ledger.evicted_since(mark)
-                self._more = (key, self.session.ledger.version, found.without(taken), self._looked)
+                left = found.without(taken)
+                if left.victims and pool.standing(found.node, claim.queue) != _without(before, taken):
+                    left = Yield(found.node, [], found.request[:, :0])
+                self._more = (key, self.session.ledger.version, left, self._looked)
                 return True
         return False
 
@@ -126,7 +135,8 @@ class Hunt:
         """The node where an equal claim has just evicted, as long as it can give more, then all.
 
         Plugins judged those behind the ones taken as if these were gone, which they are now; where none are left the next tier
-        may name others. Where nodes go by score, which the last claim has moved, it must still be the best."""
+        may name others, and where a job that gave has moved among the candidates plugins judge all anew. Where nodes go by score,
+        which the last claim has moved, it must still be the best."""
         known: Yield | None = None
         if self._more is not None and self._more[:2] == (key, self.session.ledger.version):
             known = self._more[2] if self._more[2].victims else None
