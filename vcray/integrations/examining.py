@@ -134,8 +134,8 @@ def _broken(owner: JsonObject) -> Iterator[tuple[str, JsonObject]]:
             broken = raw.copied(owner)
             holder: JsonValue = broken
             for step in path[:-1]:
-                holder = holder[step]  # type: ignore[index,call-overload]
-            holder[path[-1]] = value  # type: ignore[index,call-overload]
+                holder = holder[step]  # type: ignore[index]
+            holder[path[-1]] = value  # type: ignore[index]
             yield ".".join(map(str, path)) + f" ({value!r})", broken
 
 
