@@ -77,7 +77,8 @@ def test_queue_of_the_namespace_is_followed_while_the_group_waits() -> None:
     assert raw.text(group(w), "spec", "queue") == "n"
 
 
-def test_scale_changes_the_minimum_and_nothing_is_written_twice() -> None:
+def test_t23_scale_changes_the_minimum_and_nothing_is_written_twice() -> None:
+    """kuberay#5205."""
     w = world()
     put_cluster(w)
     w.admit("Running")

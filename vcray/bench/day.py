@@ -168,7 +168,7 @@ class _Day:
         )
         await self._fleet.start()
         stack.push_async_callback(self._fleet.stop)
-        settings = load({"schedule_period_s": 60.0, "coalesce_ms": 200.0}, {})
+        settings = load({"schedule_period_s": 60.0, "coalesce_ms": 1000.0}, {})
         plane = ControlPlane(self._transport, settings, CONF, self._time, self._activity)
         await plane.start()
         stack.push_async_callback(plane.stop)
