@@ -257,3 +257,13 @@ def test_object_of_several_gangs_cannot_start_together_with_others() -> None:
         "vcray.io/start-together: only an object whose pods are one gang can start together with others",
     )
     assert not w.podgroups()
+
+
+def test_who_leads_is_placed_before_the_others_of_its_group() -> None:
+    w = world()
+    cluster = put_cluster(w)
+
+    head, worker = put_pod(w, cluster, name="h", group="headgroup"), put_pod(w, cluster)
+
+    assert raw.annotation(head, "volcano.sh/task-priority") == str(2**31 - 1)
+    assert raw.annotation(worker, "volcano.sh/task-priority") == ""

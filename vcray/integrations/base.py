@@ -117,10 +117,12 @@ class Asks:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Where a pod belongs: the name of its group and its task there."""
+    """Where a pod belongs: the name of its group and its task there. `leads`: nothing works without it, so it is placed before the
+    others of its group, and goes after them."""
 
     group: str
     task: str
+    leads: bool = False
 
 
 Find: TypeAlias = Callable[[Resource, str, str], JsonObject | None]

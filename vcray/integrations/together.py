@@ -49,7 +49,7 @@ def member_of(owner: JsonObject, member: Member | None) -> Member | None:
     name = name_of(owner)
     if member is None or not name:
         return member
-    return Member(group_name(name), f"{member.group}.{member.task}")
+    return replace(member, group=group_name(name), task=f"{member.group}.{member.task}")
 
 
 def combined(name: str, partners: Sequence[Partner]) -> Gang:

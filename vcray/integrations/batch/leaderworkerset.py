@@ -42,7 +42,7 @@ class LeaderWorkerSet(Integration):
 
     def member(self, owner: JsonObject, pod: JsonObject) -> Member | None:
         group = _group(owner, pod)
-        return None if group is None else Member(group, LEADER if _is_leader(pod) else WORKER)
+        return None if group is None else _member(group, _is_leader(pod))
 
     def concerned(self, change: Change, seen: Seen) -> Iterable[Ref]:
         """A group that goes after a leader whose name the next one has already leaves that one without (trap T17)."""
@@ -153,3 +153,7 @@ def _templates(owner: JsonObject) -> tuple[JsonObject, ...]:
     both = raw.table(owner, "spec", "leaderWorkerTemplate")
     worker = raw.table(both, "workerTemplate")
     return (raw.table(both, "leaderTemplate") or worker, worker)
+
+
+def _member(group: str, leads: bool) -> Member:
+    return Member(group, LEADER if leads else WORKER, leads)

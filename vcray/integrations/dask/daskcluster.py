@@ -43,7 +43,8 @@ class DaskCluster(Integration):
         return (Gang(group_name(raw.name(owner)), tuple(parts)),)
 
     def member(self, owner: JsonObject, pod: JsonObject) -> Member | None:
-        return Member(group_name(raw.name(owner)), raw.labels_of(pod).get(COMPONENT, ""))
+        component = raw.labels_of(pod).get(COMPONENT, "")
+        return Member(group_name(raw.name(owner)), component, component == "scheduler")
 
     def concerned(self, change: Change, seen: Seen) -> Iterable[Ref]:
         obj = change.object

@@ -24,4 +24,5 @@ def group_name(cluster: str) -> str:
 
 def member(cluster: str, pod: JsonObject) -> Member:
     """Any pod of a cluster."""
-    return Member(group_name(cluster), raw.labels_of(pod).get(COMPONENT, ""))
+    component = raw.labels_of(pod).get(COMPONENT, "")
+    return Member(group_name(cluster), component, component == JOB_MANAGER)

@@ -88,7 +88,8 @@ class TrainingJob(Integration):
 
     def member(self, owner: JsonObject, pod: JsonObject) -> Member | None:
         task = raw.labels_of(pod).get(self.role, "")
-        return Member(raw.name(owner), task) if task else None
+        leads = task in [kind.lower() for kind in _LEADERS]
+        return Member(raw.name(owner), task, leads) if task else None
 
     def begun(self, owner: JsonObject, seen: Seen) -> bool:
         """Pods show it: the operator has made its group, if it does, before them. A job that cannot be read never has pods, and

@@ -38,7 +38,8 @@ class RayCluster(Integration):
         labels = raw.labels_of(pod)
         if labels.get(ray.NODE_TYPE) not in ("head", "worker"):
             return None  # the Job that cleans up a Redis bears the head's other labels (trap T18)
-        return Member(ray.group_of_cluster(owner), labels.get(ray.GROUP, ""))
+        leads = labels[ray.NODE_TYPE] == "head"
+        return Member(ray.group_of_cluster(owner), labels.get(ray.GROUP, ""), leads)
 
     def begun(self, owner: JsonObject, seen: Seen) -> bool:
         return bool(seen.owned(PODS, raw.uid(owner)))
