@@ -18,6 +18,8 @@ from vcray.kube.transport import Transport
 from vcray.sim.runner import run_scenario
 from vcray.sim.scenario import Scenario
 
+REFUSED = {"x_malformed_native_gang_is_told_and_starts_nothing"}
+"""What a real server refuses to store: the gang's schema is its own."""
 GANGS = (
     "--runtime-config=scheduling.k8s.io/v1alpha2=true",
     "--feature-gates=GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true,TopologyAwareWorkloadScheduling=true",
@@ -52,7 +54,11 @@ async def test_scenario_on_the_embedded_server(embedded_server: Transport, scena
     assert [result.failures for result in results] == [[]]
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize(
+    "scenario",
+    [scenario for scenario in SCENARIOS if scenario.name not in REFUSED],
+    ids=lambda scenario: scenario.name,
+)
 async def test_scenario_on_a_real_server(empty_server: ControlPlane, scenario: Scenario) -> None:
     async with connected(empty_server.kubeconfig) as transport:
         results = await run_scenario(scenario, on_server(transport), repeat=1)

@@ -11,13 +11,14 @@ from vcray.actors.parts import Facts, Place
 from vcray.actors.reconciler import ControllerHost
 from vcray.actors.runtime import Time
 from vcray.actors.watches import watch
+from vcray.api.jsonview import dig_objects, dig_str
 from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, OPERATORS_RESOURCES, Resource
 from vcray.cluster.operators.definitions import defined, definition
 from vcray.cluster.operators.table import STAND_INS
 from vcray.cluster.workloads.manager import OF_PODS, Workloads
 from vcray.errors import VcrayError
 from vcray.kube.client import KubeClient
-from vcray.kube.errors import AlreadyExists
+from vcray.kube.errors import AlreadyExists, NotFound
 from vcray.kube.events import EventRecorder
 from vcray.kube.transport import Transport
 from vcray.kube.watch import watch_objects
@@ -36,10 +37,24 @@ async def install(transport: Transport, chosen: Iterable[str]) -> None:
         with suppress(VcrayError):  # a server may have the kind of itself
             await client.list(resource)
             continue
-        with suppress(AlreadyExists):
-            await client.create(CUSTOMRESOURCEDEFINITIONS, None, definition(resource))
+        await _define(client, resource)
     for resource in resources:
         await _served(client, resource)
+
+
+async def _define(client: KubeClient, resource: Resource) -> None:
+    """Create the definition, in place of one of its name that has another version."""
+    for _ in range(TRIES):
+        with suppress(AlreadyExists):
+            await client.create(CUSTOMRESOURCEDEFINITIONS, None, definition(resource))
+            return
+        with suppress(NotFound):
+            present = await client.get(CUSTOMRESOURCEDEFINITIONS, None, resource.full_name)
+            versions = {each.get("name") for each in dig_objects(present, "spec", "versions")}
+            if resource.version in versions and not dig_str(present, "metadata", "deletionTimestamp"):
+                return
+            await client.delete(CUSTOMRESOURCEDEFINITIONS, None, resource.full_name)
+        await asyncio.sleep(BETWEEN_TRIES_S)
 
 
 async def _served(client: KubeClient, resource: Resource) -> None:
