@@ -67,7 +67,7 @@ def test_deployment_makes_a_set_named_and_labelled_by_its_template(play: Playgro
         "NewReplicaSetAvailable",
     )
     assert progressing["message"] == f'ReplicaSet "web-{mark}" has successfully progressed.'
-    assert "ScalingReplicaSet" in play.reasons("web")
+    play.wait(lambda: "ScalingReplicaSet" in play.reasons("web"), "the event")
 
 
 def test_new_template_moves_the_pods_to_a_new_set(play: Playground) -> None:

@@ -36,7 +36,7 @@ def test_set_makes_its_pods_and_counts_them_available(play: Playground) -> None:
             True,
         )
         assert pod["metadata"]["generateName"] == "web-"
-    assert play.reasons("web").count("SuccessfulCreate") == 3
+    play.wait(lambda: play.reasons("web").count("SuccessfulCreate") == 3, "the events")
 
 
 def test_set_replaces_a_pod_that_was_deleted(play: Playground) -> None:
@@ -93,7 +93,7 @@ def test_set_whose_pods_are_refused_says_so_in_a_condition(play: Playground) -> 
 
     assert condition["reason"] == "FailedCreate"
     assert "no-such-class" in condition["message"]
-    assert "FailedCreate" in play.reasons("web")
+    play.wait(lambda: "FailedCreate" in play.reasons("web"), "the event")
 
 
 def test_pods_wait_min_ready_seconds_before_they_count_as_available(play: Playground) -> None:
