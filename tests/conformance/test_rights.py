@@ -16,6 +16,7 @@ import yaml
 
 from tests.conformance.harness.base import STRANGER_TOKEN, Server
 from tests.conformance.harness.definitions import install
+from tests.conformance.harness.server import ControlPlane
 from vcray.api.crds import all_crds
 from vcray.sim import shorthand
 
@@ -24,10 +25,12 @@ ROLES: dict[str, dict[str, dict[str, str]]] = yaml.safe_load((HERE / "volcano_ri
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
-@pytest.fixture
-def server(real_apiserver: Server) -> Server:
-    install(real_apiserver.client, all_crds())
-    return real_apiserver
+@pytest.fixture(scope="module")
+def server(kubernetes_programs: Path) -> Iterator[Server]:
+    """A server of its own: whole components act on all that other tests have left on one."""
+    with ControlPlane(kubernetes_programs) as made:
+        install(made.client, all_crds())
+        yield made
 
 
 @contextmanager
