@@ -120,3 +120,25 @@ def test_timers_fire_in_order_of_time_and_the_earliest_of_a_key_holds() -> None:
         return fired
 
     assert asyncio.run(whole()) == ["first", "soon", "late"]
+
+
+def test_task_that_is_cancelled_under_a_turn_costs_the_turn_and_not_the_worker() -> None:
+    async def whole() -> tuple[list[str], int]:
+        done: list[str] = []
+
+        async def work(key: str) -> None:
+            if key == "a":
+                request = asyncio.ensure_future(asyncio.sleep(60))
+                request.cancel()
+                await request
+            done.append(key)
+
+        queue: WorkQueue[str] = WorkQueue("q", VirtualTime(), work, workers=1)
+        queue.start()
+        queue.add("a")
+        queue.add("b")
+        await settle()
+        await queue.stop()
+        return done, queue.failures
+
+    assert asyncio.run(whole()) == (["b"], 1)

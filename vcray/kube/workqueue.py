@@ -208,7 +208,9 @@ class WorkQueue(Generic[K]):
                 log.warning("cannot finish, trying on", queue=self.name, key=str(key), why=str(error))
             self.add_after(key, min(FIRST_RETRY_S * 2 ** (count - 1), LAST_RETRY_S))
             return
-        except Exception:
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_stopping():
+                raise
             self.failures += 1
             log.exception("a turn has failed; it is tried again in a while", queue=self.name, key=str(key))
             self.add_after(key, LAST_RETRY_S)
@@ -217,3 +219,9 @@ class WorkQueue(Generic[K]):
             self._failed.pop(key, None)
         if again is not None:
             self.add_after(key, again)
+
+
+def _is_stopping() -> bool:
+    """True when this worker itself is cancelled, rather than a task that its turn waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
