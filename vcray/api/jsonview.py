@@ -55,9 +55,16 @@ def dig_strings(value: JsonValue, *path: str | int) -> dict[str, str]:
     return {key: item for key, item in dig_object(value, *path).items() if isinstance(item, str)}
 
 
+def condition_of(value: JsonValue, kind: str) -> JsonObject:
+    """The condition of that type; an empty one, not linked to the parent, where there is none."""
+    return next((each for each in dig_objects(value, "status", "conditions") if each.get("type") == kind), {})
+
+
 def condition(value: JsonValue, kind: str) -> str:
     """The status of the condition of that type; empty without one."""
-    for each in dig_objects(value, "status", "conditions"):
-        if each.get("type") == kind:
-            return dig_str(each, "status")
-    return ""
+    return dig_str(condition_of(value, kind), "status")
+
+
+def holds(value: JsonValue, kind: str) -> bool:
+    """Is the condition of that type True?"""
+    return condition(value, kind) == "True"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vcray.api.jsontypes import JsonObject
-from vcray.api.jsonview import condition, dig, dig_int, dig_object, dig_objects, dig_str
+from vcray.api.jsonview import dig, dig_int, dig_object, dig_objects, dig_str, holds
 from vcray.api.times import seconds_of
 
 _TERMINAL = ("Succeeded", "Failed")
@@ -55,7 +55,7 @@ def pod_state(pod: JsonObject) -> PodState:
     state.total = len(dig_objects(pod, "spec", "containers")) + len(sidecars)
     kept = PodState(state.word)
     initializing = _initializing(pod, sidecars, state, kept)
-    if not initializing or condition(pod, "Initialized") == "True":
+    if not initializing or holds(pod, "Initialized"):
         state.restarts, state.restarted = kept.restarts, kept.restarted
         _running(pod, state)
     deleted = bool(dig(pod, "metadata", "deletionTimestamp"))
@@ -107,7 +107,7 @@ def _running(pod: JsonObject, state: PodState) -> None:
             running = True
             state.ready += 1
     if state.word == "Completed":
-        if running and condition(pod, "Ready") == "True":
+        if running and holds(pod, "Ready"):
             state.word = "Running"
         elif failure:
             state.word = failure

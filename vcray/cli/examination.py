@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from vcray.api.crds import all_crds
-from vcray.api.jsonview import dig_objects, dig_str
+from vcray.api.jsonview import dig_objects, dig_str, holds
 from vcray.api.meta import JsonObject
 from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, QUEUES
 from vcray.cli.rayaddress import check_ray_address
@@ -201,10 +201,7 @@ async def _definitions(client: KubeClient) -> Finding:
 
 
 def _established(definition: JsonObject) -> bool:
-    return any(
-        each.get("type") == "Established" and each.get("status") == "True"
-        for each in dig_objects(definition, "status", "conditions")
-    )
+    return holds(definition, "Established")
 
 
 async def _queues(client: KubeClient) -> Finding:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from vcray.api.jsonview import condition, dig_object, dig_objects, dig_str
+from vcray.api.jsonview import condition_of, dig_object, dig_str, holds
 from vcray.api.meta import JsonObject
 from vcray.api.resources import (
     JAXJOBS,
@@ -72,16 +72,9 @@ def _by_phase(
 def _by_conditions(obj: JsonObject) -> Outcome:
     for state, kinds in _CONDITIONS.items():
         for kind in kinds:
-            if condition(obj, kind) == "True":
-                return Outcome(state, kind, _said(obj, kind))
+            if holds(obj, kind):
+                return Outcome(state, kind, dig_str(condition_of(obj, kind), "message"))
     return Outcome(State.WAITING)
-
-
-def _said(obj: JsonObject, kind: str) -> str:
-    for each in dig_objects(obj, "status", "conditions"):
-        if each.get("type") == kind:
-            return dig_str(each, "message")
-    return ""
 
 
 def _of_kubernetes_job(obj: JsonObject) -> Outcome:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from vcray.api import names
-from vcray.api.jsonview import dig_objects, dig_str
+from vcray.api.jsonview import condition_of, dig_objects, dig_str, holds
 from vcray.api.meta import JsonObject, to_json
 from vcray.api.objects import KubeObject
 from vcray.api.resources import ALL_RESOURCES, EVENTS, PODGROUPS, PODS, QUEUES, Resource
@@ -209,9 +209,8 @@ class AsyncClient:
         """What the scheduler says of its groups: a condition, or an event while a group waits to be let in."""
         groups = await self._groups(submitted)
         for group in groups:
-            for each in dig_objects(group, "status", "conditions"):
-                if each.get("type") == "Unschedulable" and each.get("status") == "True":
-                    return dig_str(each, "message")
+            if holds(group, "Unschedulable"):
+                return dig_str(condition_of(group, "Unschedulable"), "message")
         for group in groups:
             about = f"involvedObject.uid={dig_str(group, 'metadata', 'uid')}"
             told = (await self._client.list(EVENTS, submitted.namespace, field_selector=about)).items

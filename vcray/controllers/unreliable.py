@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import ClassVar, Final
 
 from vcray.api import names
+from vcray.api.jsonview import condition_of, holds
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import NODES, PODGROUPS, PODS, Resource
 from vcray.api.times import seconds_of
@@ -150,19 +151,15 @@ def _broken(node: str, seen: Seen) -> list[str]:
 
 
 def _had_started(group: JsonObject) -> bool:
-    whole = any(
-        (raw.text(each, "type"), raw.text(each, "status")) == ("Scheduled", "True")
-        for each in raw.tables(group, "status", "conditions")
-    )
-    return whole or raw.text(group, "status", "phase") in ("Running", "Unknown")
+    return holds(group, "Scheduled") or raw.text(group, "status", "phase") in ("Running", "Unknown")
 
 
 def _failed_since(node: JsonObject) -> str | None:
     """Since when the node is not Ready; None for one that is, or that says nothing of it; empty where it does not say when."""
-    for each in raw.tables(node, "status", "conditions"):
-        if raw.text(each, "type") == "Ready":
-            return None if raw.text(each, "status") == "True" else raw.text(each, "lastTransitionTime")
-    return None
+    ready = condition_of(node, "Ready")
+    if not ready or ready.get("status") == "True":
+        return None
+    return raw.text(ready, "lastTransitionTime")
 
 
 def _is_tainted(node: JsonObject) -> bool:

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from vcray.api.jsonview import dig
+from vcray.api.jsonview import condition_of, dig
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.podresources import resource_amounts
 from vcray.api.resources import resolve
@@ -182,21 +182,13 @@ def _phases(expected: Expectations, seen: Observed) -> Iterator[Check]:
         yield _each(f"phases.{key}", seen.named(key), judge)
 
 
-def _condition(obj: JsonObject, kind: str) -> JsonObject:
-    conditions = dig(obj, "status", "conditions")
-    for condition in conditions if isinstance(conditions, list) else []:
-        if isinstance(condition, dict) and condition.get("type") == kind:
-            return condition
-    return {}
-
-
 def _conditions(expected: Expectations, seen: Observed) -> Iterator[Check]:
     for key, wanted in expected.conditions.items():
         target, _, kind = key.rpartition(":")
 
         def judge(obj: JsonObject, kind: str = kind, wanted: str = wanted) -> str:
             status, _, reason = wanted.partition(" ")
-            condition = _condition(obj, kind)
+            condition = condition_of(obj, kind)
             found = (text(condition, "status"), text(condition, "reason"))
             if found[0] == status and reason in ("", found[1]):
                 return ""
@@ -210,7 +202,7 @@ def _messages(expected: Expectations, seen: Observed) -> Iterator[Check]:
         kind = "Unschedulable" if key.startswith("group/") else "PodScheduled"
 
         def judge(obj: JsonObject, kind: str = kind, pattern: str = pattern) -> str:
-            message = text(_condition(obj, kind), "message")
+            message = text(condition_of(obj, kind), "message")
             return "" if fnmatchcase(message, pattern) else f"expected '{pattern}', found '{message}'"
 
         yield _each(f"messages.{key}", seen.named(key), judge)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from vcray.api.jsonview import condition_of
 from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, NAMESPACES, Resource
-from vcray.cluster.definitions.status import condition
 from vcray.cluster.objects.catalog import default_catalog
 from vcray.cluster.objects.deletion import DeleteOptions
 from vcray.cluster.objects.persistence import Database
@@ -107,10 +107,10 @@ def test_a_taken_name_is_refused_until_its_owner_goes(store: Store) -> None:
     store.delete(CUSTOMRESOURCEDEFINITIONS, "", "widgets.example.com")
     settled = read(store, "wagons.example.com")
 
-    assert condition(waiting, "NamesAccepted")["reason"] == "ShortNamesConflict"
-    assert condition(waiting, "NamesAccepted")["message"] == '"w" is already in use'
-    assert condition(waiting, "Established")["reason"] == "NotAccepted"
-    assert condition(settled, "Established")["status"] == "True"
+    assert condition_of(waiting, "NamesAccepted")["reason"] == "ShortNamesConflict"
+    assert condition_of(waiting, "NamesAccepted")["message"] == '"w" is already in use'
+    assert condition_of(waiting, "Established")["reason"] == "NotAccepted"
+    assert condition_of(settled, "Established")["status"] == "True"
     assert settled["status"]["acceptedNames"]["shortNames"] == ["w"]
 
 
@@ -161,7 +161,7 @@ def test_deletion_takes_the_objects_and_ends_their_watches(store: Store) -> None
 
     lines = watcher.lines.take()
     assert not isinstance(last, bool)
-    assert condition(last.decode(), "Terminating")["reason"] == "InstanceDeletionPending"
+    assert condition_of(last.decode(), "Terminating")["reason"] == "InstanceDeletionPending"
     assert not gone
     assert lines[0] is not None
     assert lines[0].startswith(b'{"type":"DELETED"')
@@ -182,7 +182,7 @@ def test_a_definition_waits_for_an_object_with_a_finalizer(store: Store) -> None
     held["metadata"]["finalizers"] = []  # type: ignore[call-overload,index]
     store.update(WIDGETS, "default", "w", held)
 
-    assert condition(waiting, "Terminating")["reason"] == "InstanceDeletionInProgress"
+    assert condition_of(waiting, "Terminating")["reason"] == "InstanceDeletionInProgress"
     assert waiting["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
     assert store.storage.get(CUSTOMRESOURCEDEFINITIONS, "", "widgets.example.com") is None
 
@@ -205,7 +205,7 @@ def test_a_protected_group_tells_whether_it_was_approved(store: Store) -> None:
     }
     create(store, document)
 
-    found = condition(read(store, "widgets.x.k8s.io"), "KubernetesAPIApprovalPolicyConformant")
+    found = condition_of(read(store, "widgets.x.k8s.io"), "KubernetesAPIApprovalPolicyConformant")
     assert (found["status"], found["reason"]) == ("False", "UnapprovedAnnotation")
 
 

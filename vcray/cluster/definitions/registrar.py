@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from vcray.api.jsonview import dig_str
+from vcray.api.jsonview import dig_str, holds
 from vcray.api.meta import JsonObject
 from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS
 from vcray.clock import rfc3339
@@ -17,7 +17,6 @@ from vcray.cluster.definitions.status import (
     CLEANUP,
     accept_names,
     first_status,
-    is_true,
     keep_stored_version,
     mark_terminating,
     set_approval,
@@ -117,7 +116,7 @@ class Registrar:
             approved = set_approval(definition, *approval(definition), now)
         if named or approved:
             self._storage.put(record.resource, definition)
-        if is_true(definition, "Established"):
+        if holds(definition, "Established"):
             serve(self._catalog, definition)
         return named
 
@@ -132,7 +131,7 @@ class Registrar:
 
     def _settle_neighbours(self, record: Record) -> None:
         for other in self._others(record):
-            if not is_true(other, "NamesAccepted"):
+            if not holds(other, "NamesAccepted"):
                 present = self._storage.get(record.resource, "", dig_str(other, "metadata", "name"))
                 if present is not None:
                     self._settle(present)
@@ -150,7 +149,7 @@ class Registrar:
         if present is None:
             return
         definition = present.decode()
-        if is_true(definition, "Established"):
+        if holds(definition, "Established"):
             serve(self._catalog, definition)  # as terminating: nothing new may be created
         for table in {kind.stored: None for kind in self._catalog.kinds() if kind.definition == marked.name}:
             for instance in list(self._storage.scan(table)):
@@ -161,7 +160,7 @@ class Registrar:
 
     def _finish(self, record: Record) -> None:
         definition = record.decode()
-        established = is_true(definition, "Established")
+        established = holds(definition, "Established")
         for kind in self._catalog.kinds():
             if kind.definition == record.name and next(self._storage.scan(kind.stored), None) is not None:
                 return

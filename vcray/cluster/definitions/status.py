@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from vcray.api.jsonview import dig, dig_list, dig_object, dig_objects, dig_str
+from vcray.api.jsonview import condition_of, dig, dig_list, dig_object, dig_str, holds
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.definitions.served import storage_version
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 """The finalizer that keeps a definition until its objects are gone."""
-
-
-def condition(definition: JsonObject, kind: str) -> JsonObject:
-    """The condition of that type; empty if there is none."""
-    conditions = dig_objects(definition, "status", "conditions")
-    return next((item for item in conditions if item.get("type") == kind), {})
-
-
-def is_true(definition: JsonObject | None, kind: str) -> bool:
-    """Whether the condition of that type is True."""
-    return definition is not None and condition(definition, kind).get("status") == "True"
 
 
 def set_condition(
@@ -30,7 +19,7 @@ def set_condition(
     holder = dig_object(definition, "status")
     listed = dig_list(holder, "conditions")
     definition["status"], holder["conditions"] = holder, listed
-    present = condition(definition, kind)
+    present = condition_of(definition, kind)
     if not present:
         present = {"type": kind}
         listed.append(present)
@@ -82,7 +71,7 @@ def accept_names(definition: JsonObject, others: Iterable[JsonObject], now: str)
     """
     wanted = dig_object(definition, "spec", "names")
     had = dig_object(definition, "status", "acceptedNames")
-    if wanted == had and is_true(definition, "NamesAccepted"):
+    if wanted == had and holds(definition, "NamesAccepted"):
         return False
     resources, kinds = _taken(others)
     got: JsonObject = {
@@ -115,12 +104,12 @@ def _write_names(definition: JsonObject, got: JsonObject, reason: str, message: 
     status["acceptedNames"] = {"plural": "", "kind": "", **got}
     if reason:
         set_condition(definition, "NamesAccepted", "False", reason, message, now)
-        if not is_true(definition, "Established"):
+        if not holds(definition, "Established"):
             why = "not all names are accepted"
             set_condition(definition, "Established", "False", "NotAccepted", why, now)
     else:
         set_condition(definition, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now)
-        if not is_true(definition, "Established"):
+        if not holds(definition, "Established"):
             why = "the initial names have been accepted"
             set_condition(definition, "Established", "True", "InitialNamesAccepted", why, now)
     return repr(status) != before
@@ -150,7 +139,7 @@ def set_approval(definition: JsonObject, state: str, reason: str, now: str) -> b
     """Say in a condition whether a definition of a protected group was approved, in place; True if that is new."""
     kind = "KubernetesAPIApprovalPolicyConformant"
     status = "True" if state == "Approved" else "False"
-    present = condition(definition, kind)
+    present = condition_of(definition, kind)
     if (present.get("status"), present.get("message")) == (status, reason):
         return False
     set_condition(definition, kind, status, f"{state}Annotation", reason, now)
@@ -164,4 +153,4 @@ def mark_terminating(definition: JsonObject, status: str, reason: str, message: 
 
 def is_served(definition: JsonObject) -> bool:
     """Whether the kinds of a definition are served: established, and not about to leave."""
-    return is_true(definition, "Established") and not dig(definition, "metadata", "deletionTimestamp")
+    return holds(definition, "Established") and not dig(definition, "metadata", "deletionTimestamp")

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from vcray.api.jsonview import dig, dig_list, dig_object, dig_objects, dig_str
+from vcray.api.jsonview import dig, dig_list, dig_object, dig_objects, dig_str, holds
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.definitions.faults import Faults, not_a_label, not_a_subdomain
 from vcray.cluster.definitions.schemas import default_faults, schema_faults
 from vcray.cluster.definitions.selectable import selectable_faults
-from vcray.cluster.definitions.status import is_true
 from vcray.cluster.definitions.structural import structural_faults
 from vcray.cluster.schema.rules import has_rules
 
@@ -41,7 +40,7 @@ def definition_faults(obj: JsonObject, old: JsonObject | None = None) -> list[st
     if old is None or old.get("spec") != spec:  # a large schema takes a while, and what was accepted stays so
         _spec(spec, faults)
     if old is not None:
-        _immutable(spec, dig_object(old, "spec"), is_true(old, "Established"), faults)
+        _immutable(spec, dig_object(old, "spec"), holds(old, "Established"), faults)
     _stored_versions(obj, faults)
     _approval(obj, old, faults)
     if spec.get("preserveUnknownFields") and not dig(old, "spec", "preserveUnknownFields"):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from vcray.api.jsonview import dig, dig_int, dig_list, dig_object, dig_objects, dig_str
+from vcray.api.jsonview import dig, dig_int, dig_list, dig_object, dig_objects, dig_str, holds
 from vcray.api.meta import JsonObject
 from vcray.api.resources import Resource
 from vcray.cluster.definitions.served import accepted_names, read_version
-from vcray.cluster.definitions.status import is_true
 from vcray.cluster.objects.catalog import Catalog, Kind, custom_kind
 
 
@@ -69,7 +68,7 @@ def _since(kind: Kind, before: Kind | None, kinds: list[Kind], now: int, changed
 
 def restore(catalog: Catalog, definition: JsonObject) -> None:
     """Serve a definition of an earlier run, if it was served then."""
-    if is_true(definition, "Established"):
+    if holds(definition, "Established"):
         serve(catalog, definition)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vcray.api.jsonview import holds
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import PODDISRUPTIONBUDGETS, PODS
 from vcray.clock import rfc3339
@@ -150,8 +151,7 @@ def _spend(store: Store, budget: Record, pod: str) -> None:
 
 
 def _is_ready(pod: JsonObject) -> bool:
-    conditions = entries(dig(pod, "status", "conditions"))
-    return any(item.get("type") == "Ready" and item.get("status") == "True" for item in conditions)
+    return holds(pod, "Ready")
 
 
 def set_condition(pod: JsonObject, condition: JsonObject, now: str) -> None:

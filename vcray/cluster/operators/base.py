@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from vcray.api import names
+from vcray.api.jsonview import condition_of, holds
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import PODGROUPS, PODS, Resource
 from vcray.clock import rfc3339
@@ -198,10 +199,7 @@ def phase(pod: JsonObject) -> str:
 
 def is_ready(pod: JsonObject) -> bool:
     """Does its condition Ready hold?"""
-    return any(
-        each.get("type") == "Ready" and each.get("status") == "True"
-        for each in raw.tables(pod, "status", "conditions")
-    )
+    return holds(pod, "Ready")
 
 
 def conditions(obj: JsonObject, wanted: Mapping[str, tuple[bool, str]], now: float) -> list[JsonValue]:
@@ -209,12 +207,10 @@ def conditions(obj: JsonObject, wanted: Mapping[str, tuple[bool, str]], now: flo
     kept: list[JsonValue] = [
         each for each in raw.tables(obj, "status", "conditions") if each.get("type") not in wanted
     ]
-    for kind, (holds, reason) in wanted.items():
-        status = "True" if holds else "False"
-        old = next(
-            (each for each in raw.tables(obj, "status", "conditions") if each.get("type") == kind), None
-        )
-        if old is not None and old.get("status") == status and old.get("reason") == reason:
+    for kind, (true, reason) in wanted.items():
+        status = "True" if true else "False"
+        old = condition_of(obj, kind)
+        if old.get("status") == status and old.get("reason") == reason:
             kept.append(old)
             continue
         kept.append(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vcray.api.ages import since
-from vcray.api.jsonview import condition, dig_objects, dig_str
+from vcray.api.jsonview import dig_objects, dig_str, holds
 from vcray.api.meta import JsonObject
 from vcray.api.podstate import pod_state
 from vcray.cluster.tables.cells import NONE, Cells, Printer, age, printer
@@ -18,7 +18,7 @@ def _gates(pod: JsonObject) -> str:
     gates = dig_objects(pod, "spec", "readinessGates")
     if not gates:
         return NONE
-    held = sum(1 for gate in gates if condition(pod, dig_str(gate, "conditionType")) == "True")
+    held = sum(1 for gate in gates if holds(pod, dig_str(gate, "conditionType")))
     return f"{held}/{len(gates)}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vcray.api.ages import UNKNOWN, duration, since
-from vcray.api.jsonview import condition, dig, dig_int, dig_object, dig_objects, dig_str
+from vcray.api.jsonview import dig, dig_int, dig_object, dig_objects, dig_str, holds
 from vcray.api.meta import JsonObject, JsonValue, seconds_of
 from vcray.cluster.kinds.conversion import AUTOSCALERS_V1, AUTOSCALERS_V2, converted
 from vcray.cluster.tables.cells import (
@@ -83,12 +83,12 @@ def _daemon_set(obj: JsonObject, now: float) -> Cells:
 
 def _job_state(obj: JsonObject) -> str:
     for kind, word in (("Complete", "Complete"), ("Failed", "Failed")):
-        if condition(obj, kind) == "True":
+        if holds(obj, kind):
             return word
     if dig(obj, "metadata", "deletionTimestamp"):
         return "Terminating"
     for kind in ("Suspended", "FailureTarget", "SuccessCriteriaMet"):
-        if condition(obj, kind) == "True":
+        if holds(obj, kind):
             return kind
     return "Running"
 

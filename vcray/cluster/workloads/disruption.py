@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vcray.api.jsonview import dig, dig_int, dig_object, dig_objects, dig_str, dig_strings
+from vcray.api.jsonview import dig, dig_int, dig_object, dig_objects, dig_str, dig_strings, holds
 from vcray.api.meta import JsonObject, JsonValue, seconds_of
 from vcray.api.resources import (
     DEPLOYMENTS,
@@ -173,5 +173,4 @@ def _condition(budget: JsonObject, allowed: int, generation: int, now: str) -> J
 def _is_healthy(pod: JsonObject) -> bool:
     if dig_str(pod, "metadata", "deletionTimestamp"):
         return False
-    conditions = dig_objects(pod, "status", "conditions")
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+    return holds(pod, "Ready")

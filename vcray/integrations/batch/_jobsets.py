@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from vcray.api.jsonview import holds
 from vcray.api.meta import JsonObject
 from vcray.controllers import raw
 from vcray.controllers.podusage import Usage, add_usage, usage_json
@@ -113,7 +114,7 @@ def stage(steps: Sequence[Step], jobs: Sequence[JsonObject]) -> Mapping[str, int
         name = raw.labels_of(job).get(REPLICATED_JOB, "")
         if has_ended(job):
             ended[name] += 1
-            good[name] += not _holds(job, "Failed")
+            good[name] += not holds(job, "Failed")
         elif raw.at(job, "spec", "suspend") is not True:
             live[name] += 1
         done = raw.number(job, "status", "ready") + raw.number(job, "status", "succeeded")
@@ -161,17 +162,12 @@ def _completed_before(step: Step, steps: Sequence[Step]) -> Iterator[str]:
 
 def is_finished(obj: JsonObject, kinds: Sequence[str] = FINISHED) -> bool:
     """Does one of these conditions hold?"""
-    return any(_holds(obj, kind) for kind in kinds)
+    return any(holds(obj, kind) for kind in kinds)
 
 
 def has_ended(job: JsonObject) -> bool:
     """Has a Job completed or failed?"""
-    return _holds(job, "Complete") or _holds(job, "Failed")
-
-
-def _holds(obj: JsonObject, kind: str) -> bool:
-    conditions = raw.tables(obj, "status", "conditions")
-    return any(each.get("type") == kind and each.get("status") == "True" for each in conditions)
+    return holds(job, "Complete") or holds(job, "Failed")
 
 
 def pod_templates(spec: JsonObject) -> tuple[JsonObject, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from vcray.api.jsonview import holds
 from vcray.api.meta import JsonObject
 from vcray.api.quantity import QuantityError, parse_quantity
 from vcray.api.resources import PODGROUPS, PODS
@@ -165,19 +166,12 @@ class TrainingJob(Integration):
 
 def is_finished(job: JsonObject) -> bool:
     """Has it succeeded or failed?"""
-    return any(_holds(job, kind) for kind in FINISHED)
+    return any(holds(job, kind) for kind in FINISHED)
 
 
 def is_suspended(job: JsonObject) -> bool:
     """Is it to have no pods?"""
     return raw.at(job, "spec", "runPolicy", "suspend") is True
-
-
-def _holds(job: JsonObject, kind: str) -> bool:
-    return any(
-        each.get("type") == kind and each.get("status") == "True"
-        for each in raw.tables(job, "status", "conditions")
-    )
 
 
 def _live(job: JsonObject, seen: Seen) -> list[JsonObject]:

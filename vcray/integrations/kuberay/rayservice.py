@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Final
 
-from vcray.api.jsonview import condition
+from vcray.api.jsonview import condition_of, holds
 from vcray.api.meta import JsonObject
 from vcray.api.resources import PODGROUPS, RAYCLUSTERS, RAYSERVICES, Resource
 from vcray.controllers import raw
@@ -46,7 +46,7 @@ class RayService(Integration):
 
 
 def _waits(group: JsonObject) -> bool:
-    return condition(group, "Unschedulable") == "True"
+    return holds(group, "Unschedulable")
 
 
 def _remarks(group: JsonObject, seen: Seen) -> Iterator[Remark]:
@@ -75,7 +75,5 @@ def _owner(obj: JsonObject, resource: Resource, seen: Seen) -> JsonObject | None
 
 
 def _why(group: JsonObject) -> str:
-    for each in raw.tables(group, "status", "conditions"):
-        if each.get("type") == "Unschedulable":
-            return raw.text(each, "message") or raw.text(each, "reason")
-    return ""
+    short = condition_of(group, "Unschedulable")
+    return raw.text(short, "message") or raw.text(short, "reason")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
 from vcray.api import names
+from vcray.api.jsonview import condition_of
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import NATIVE_PODGROUPS, NATIVE_WORKLOADS, PODS, Resource
 from vcray.clock import rfc3339
@@ -71,7 +72,7 @@ class NativePodGroup(Integration):
 
     def status(self, owner: JsonObject, group: JsonObject | None, now: float) -> JsonObject:
         stored = raw.tables(owner, "status", "conditions")
-        old = next((each for each in stored if each.get("type") == SCHEDULED), {})
+        old = condition_of(owner, SCHEDULED)
         said = _said(group) if group is not None and old.get("status") != "True" else None
         if said is None or all(old.get(key) == value for key, value in said.items()):
             return {}
@@ -133,7 +134,7 @@ def _said(group: JsonObject) -> JsonObject | None:
     """status, reason and message of the condition; None while there is nothing to say."""
     if raw.text(group, "status", "phase") in _LET_IN:
         return {"status": "True", "reason": "Scheduled", "message": ""}
-    for each in raw.tables(group, "status", "conditions"):
-        if each.get("type") == "Unschedulable" and each.get("status") == "True":
-            return {"status": "False", "reason": "Unschedulable", "message": raw.text(each, "message")}
+    short = condition_of(group, "Unschedulable")
+    if short.get("status") == "True":
+        return {"status": "False", "reason": "Unschedulable", "message": raw.text(short, "message")}
     return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from vcray.api.formats import forbidden, invalid
-from vcray.api.jsonview import dig, dig_object, dig_objects
+from vcray.api.jsonview import dig, dig_object, holds
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.kinds.checks.workloads import IMMUTABLE, immutable
 from vcray.cluster.storageclasses import leaves_open
@@ -70,11 +70,9 @@ def _job(old: JsonObject, new: JsonObject) -> Iterator[str]:
 
 def _free_template(old: JsonObject) -> bool:
     """Whether a job may be directed elsewhere: it is suspended, says so, and has no pod left."""
-    told = any(
-        condition.get("type") == "Suspended" and condition.get("status") == "True"
-        for condition in dig_objects(old, "status", "conditions")
+    return (
+        dig(old, "spec", "suspend") is True and holds(old, "Suspended") and not dig(old, "status", "active")
     )
-    return dig(old, "spec", "suspend") is True and told and not dig(old, "status", "active")
 
 
 def _go_template(template: JsonValue) -> JsonValue:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import ClassVar, Final
 
+from vcray.api.jsonview import condition_of, holds
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import JOBSETS, KUBERNETES_JOBS, Resource
 from vcray.cluster.operators.base import Operator, conditions, must
@@ -32,11 +33,11 @@ class JobSets(Operator):
         attempt = str(raw.number(obj, "status", "restarts"))
         jobs = self.owned(KUBERNETES_JOBS, obj, seen)
         current = [job for job in jobs if raw.labels_of(job).get(LABELS + "restart-attempt") == attempt]
-        if _holds(obj, "Completed") or _holds(obj, "Failed"):
+        if holds(obj, "Completed") or holds(obj, "Failed"):
             yield from self._drop([job for job in current if not _has_ended(job)])
             return
         yield from self._drop([job for job in jobs if job not in current])
-        failed = next((job for job in current if _holds(job, "Failed")), None)
+        failed = next((job for job in current if holds(job, "Failed")), None)
         if failed is not None:
             yield from self._failed(obj, failed, now)
             return
@@ -200,7 +201,7 @@ def _state(jobs: Sequence[JsonObject], name: str, replicated: JsonObject) -> Map
     ]
     return {
         "Ready": len(ready) >= wanted,
-        "Complete": sum(_holds(job, "Complete") for job in mine) >= wanted,
+        "Complete": sum(holds(job, "Complete") for job in mine) >= wanted,
     }
 
 
@@ -214,9 +215,7 @@ def _succeeded(jobset: JsonObject, jobs: Sequence[JsonObject]) -> bool:
         if name in targets
     ]
     if raw.text(policy, "operator") == "Any":
-        return any(
-            _holds(job, "Complete") and any(_is_of(job, str(each)) for each in targets) for job in jobs
-        )
+        return any(holds(job, "Complete") and any(_is_of(job, str(each)) for each in targets) for job in jobs)
     return bool(counted) and all(counted)
 
 
@@ -251,8 +250,8 @@ def _figures(name: str, jobs: Sequence[JsonObject]) -> JsonObject:
     return {
         "name": name,
         "ready": ready,
-        "succeeded": sum(_holds(job, "Complete") for job in jobs),
-        "failed": sum(_holds(job, "Failed") for job in jobs),
+        "succeeded": sum(holds(job, "Complete") for job in jobs),
+        "failed": sum(holds(job, "Failed") for job in jobs),
         "active": sum(raw.number(job, "status", "active") > 0 for job in live),
         "suspended": suspended,
     }
@@ -263,13 +262,8 @@ def _is_of(job: JsonObject, name: str) -> bool:
 
 
 def _has_ended(job: JsonObject) -> bool:
-    return _holds(job, "Complete") or _holds(job, "Failed")
+    return holds(job, "Complete") or holds(job, "Failed")
 
 
 def _knows(obj: JsonObject, kind: str) -> bool:
-    return any(each.get("type") == kind for each in raw.tables(obj, "status", "conditions"))
-
-
-def _holds(obj: JsonObject, kind: str) -> bool:
-    found = raw.tables(obj, "status", "conditions")
-    return any(each.get("type") == kind and each.get("status") == "True" for each in found)
+    return bool(condition_of(obj, kind))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from vcray.api import names
-from vcray.api.jsonview import condition
+from vcray.api.jsonview import holds
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import KUBERNETES_JOBS, PODGROUPS, PODS, RAYCLUSTERS, Resource
 from vcray.clock import rfc3339
@@ -68,7 +68,7 @@ class RayClusters(Operator):
             }
             job: JsonObject = {"metadata": {"name": f"{raw.name(obj)}-redis-cleanup"}, "spec": spec}
             yield from self.make(KUBERNETES_JOBS, obj, job)
-        elif "True" in (condition(jobs[0], "Complete"), condition(jobs[0], "Failed")):
+        elif holds(jobs[0], "Complete") or holds(jobs[0], "Failed"):
             yield from self._set_finalizers(obj, [])
 
     def _set_finalizers(self, cluster: JsonObject, finalizers: list[JsonValue]) -> Steps[JsonObject]:
@@ -80,7 +80,7 @@ class RayClusters(Operator):
         heads = [pod for pod in pods if _is(pod, "head")]
         ended = [pod for pod in heads if phase(pod) in _ENDED]
         once = words.KEEP_HEAD in raw.annotations_of(cluster)
-        if once and condition(cluster, "RayClusterProvisioned") == "True":
+        if once and holds(cluster, "RayClusterProvisioned"):
             return
         if ended:
             yield from self.remove(PODS, ended)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Final
 
 from vcray.api import names
-from vcray.api.jsonview import condition
+from vcray.api.jsonview import holds
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import KUBERNETES_JOBS, PODS
 from vcray.cluster.operators.base import pod_of
@@ -91,9 +91,9 @@ def _with_submitter(head: JsonObject, job: JsonObject) -> JsonObject:
 
 def _of_submitter(job: JsonObject, seen: Seen) -> str:
     for each in seen.owned(KUBERNETES_JOBS, raw.uid(job)):
-        if condition(each, "Complete") == "True":
+        if holds(each, "Complete"):
             return SUCCEEDED
-        if condition(each, "Failed") == "True":
+        if holds(each, "Failed"):
             return FAILED
     return ""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import ClassVar, Final
 
 from vcray.api import names
+from vcray.api.jsonview import holds
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import KUBERNETES_JOBS, MPIJOBS, PODGROUPS, PODS, PRIORITYCLASSES, Resource
 from vcray.clock import rfc3339
@@ -41,7 +42,7 @@ class MPIJobs(Operator):
         policy = raw.table(obj, "spec", "runPolicy")
         if raw.text(policy, "managedBy") not in ("", "kubeflow.org/mpi-operator") or not _is_valid(obj):
             return
-        if any(_holds(obj, kind) for kind in FINISHED):
+        if any(holds(obj, kind) for kind in FINISHED):
             yield from self._clean(obj, policy, seen)
             return
         if raw.at(policy, "suspend") is True:
@@ -49,7 +50,7 @@ class MPIJobs(Operator):
             return
         if not raw.text(obj, "status", "startTime"):
             begun = {"Created": (True, "MPIJobCreated")}
-            if _holds(obj, "Suspended"):
+            if holds(obj, "Suspended"):
                 begun["Suspended"] = (False, "MPIJobResumed")
             yield from self.report(
                 obj, {"startTime": rfc3339(now), "conditions": conditions(obj, begun, now)}
@@ -146,9 +147,9 @@ class MPIJobs(Operator):
         evicted = any(
             phase(pod) == "Failed" and raw.text(pod, "status", "reason") == "Evicted" for pod in workers
         )
-        if launcher is not None and _holds(launcher, "Complete"):
+        if launcher is not None and holds(launcher, "Complete"):
             yield from self._end(job, "Succeeded", "MPIJobSucceeded", now)
-        elif launcher is not None and _holds(launcher, "Failed"):
+        elif launcher is not None and holds(launcher, "Failed"):
             yield from self._end(job, "Failed", "MPIJobFailed", now)
         elif evicted:
             yield from self._end(job, "Failed", "MPIJobEvicted", now)
@@ -186,7 +187,7 @@ class MPIJobs(Operator):
         yield from self._remove_workers(job, raw.text(policy, "cleanPodPolicy") != "Running", seen)
         yield from self._drop_group(job, seen)
         held = {"Created": (True, "MPIJobCreated"), "Suspended": (True, "MPIJobSuspended")}
-        if _holds(job, "Running"):
+        if holds(job, "Running"):
             held["Running"] = (False, "MPIJobSuspended")
         yield from self.report(
             job,
@@ -219,10 +220,3 @@ def _is_valid(job: JsonObject) -> bool:
     templates = [raw.tables(specs, kind, "template", "spec", "containers") for kind in specs]
     known = "Launcher" in specs and set(specs) <= {"Launcher", "Worker"}
     return known and all(templates) and gangs.workers_of(job) >= 0
-
-
-def _holds(obj: JsonObject, kind: str) -> bool:
-    return any(
-        each.get("type") == kind and each.get("status") == "True"
-        for each in raw.tables(obj, "status", "conditions")
-    )

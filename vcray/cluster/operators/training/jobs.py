@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, Final
 
+from vcray.api.jsonview import holds
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import PODGROUPS, PODS, Resource
 from vcray.api.times import seconds_of
@@ -201,14 +202,6 @@ class TrainingJobs(Operator):
 
     def _reason(self, what: str) -> str:
         return f"{self.resource.kind}{what}"
-
-
-def holds(obj: JsonObject, kind: str) -> bool:
-    """Is this condition True?"""
-    return any(
-        each.get("type") == kind and each.get("status") == "True"
-        for each in raw.tables(obj, "status", "conditions")
-    )
 
 
 def when(obj: JsonObject, field: str) -> float:
