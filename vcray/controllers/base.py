@@ -295,8 +295,13 @@ class Controller(Protocol):
         ...
 
 
-def expect(outcome: Outcome, doing: str) -> JsonObject:
+def expect(outcome: Outcome, doing: str, counts: bool = True) -> JsonObject:
     """The answer of a write that must succeed. Raises ReconcileError with what was being done."""
     if not outcome.ok:
-        raise ReconcileError(f"{doing}: {outcome.why}")
+        raise ReconcileError(f"{doing}: {outcome.why}", counts)
     return outcome.object if outcome.object is not None else {}
+
+
+def must(outcome: Outcome, doing: str) -> JsonObject:
+    """The same of a write that is tried until it succeeds: a refusal does not count."""
+    return expect(outcome, doing, counts=False)

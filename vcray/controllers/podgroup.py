@@ -35,10 +35,10 @@ from vcray.controllers.base import (
     Emit,
     Patch,
     Read,
-    ReconcileError,
     Request,
     Seen,
     Steps,
+    must,
     one_object_each,
 )
 from vcray.controllers.podusage import Usage, add_usage, pod_usage, usage_json
@@ -189,13 +189,12 @@ class PodGroupController:
         if seen.get(PODGROUPS, request.namespace, request.group) is None:
             owners = (yield from _owner_annotations(pod, seen)) if self.inherit else {}
             outcome = yield Create(PODGROUPS, build_podgroup(pod, owners, _replicas_of(pod, seen)))
-            if not outcome.ok and not outcome.already_exists:
-                raise ReconcileError(f"create PodGroup {request.key}: {outcome.message}", counts=False)
+            if not outcome.already_exists:
+                must(outcome, f"create PodGroup {request.key}")
         note: JsonObject = {"metadata": {"annotations": {names.GROUP_NAME: request.group}}}
         outcome = yield Patch(PODS, request.namespace, request.pod, note, "strategic")
-        if not outcome.ok and not outcome.not_found:
-            message = f"annotate pod {request.namespace}/{request.pod}: {outcome.message}"
-            raise ReconcileError(message, counts=False)
+        if not outcome.not_found:
+            must(outcome, f"annotate pod {request.namespace}/{request.pod}")
 
     def gave_up(self, request: Request, seen: Seen, now: float) -> Effects:
         """Never comes: failures of this controller do not count."""
@@ -229,8 +228,8 @@ class PodGroupController:
         ]
         if patch:
             outcome = yield Patch(PODGROUPS, request.namespace, request.group, patch, "json")
-            if not outcome.ok and not outcome.not_found:
-                raise ReconcileError(f"update PodGroup {request.key}: {outcome.message}", counts=False)
+            if not outcome.not_found:
+                must(outcome, f"update PodGroup {request.key}")
 
     def _lacks_group(self, pod: JsonObject, seen: Seen) -> bool:
         ours = raw.text(pod, "spec", "schedulerName") in self.scheduler_names
@@ -388,5 +387,5 @@ def _drop(request: DropGroup, seen: Seen) -> Effects:
     if workload is None or group is None or not _is_empty(workload):
         return
     outcome = yield Delete(PODGROUPS, request.namespace, request.group, uid=raw.uid(group))
-    if not outcome.ok and not outcome.not_found and not outcome.conflict:
-        raise ReconcileError(f"delete PodGroup {request.key}: {outcome.message}", counts=False)
+    if not outcome.not_found and not outcome.conflict:
+        must(outcome, f"delete PodGroup {request.key}")

@@ -23,11 +23,10 @@ from vcray.controllers.base import (
     Change,
     Effects,
     Emit,
-    Outcome,
     Patch,
-    ReconcileError,
     Request,
     Seen,
+    must,
     one_object_each,
 )
 
@@ -83,7 +82,7 @@ class UnreliableNodeController:
             return
         if request.cleared:
             if raw.annotation(node, names.BROKE_GANGS) and not _is_tainted(node):
-                _must((yield _patch(node, None)), request)
+                yield from _mark(_patch(node, None))
             return
         record = [each for each in raw.annotation(node, names.BROKE_GANGS).split(",") if each]
         at = request.at or _text(now)
@@ -98,7 +97,7 @@ class UnreliableNodeController:
         over = len(record) >= OFTEN and not _is_tainted(node)
         if over:
             given.append({"key": names.UNRELIABLE, "effect": "NoSchedule"})
-        _must((yield _patch(node, ",".join(record), given if over else None)), request)
+        yield from _mark(_patch(node, ",".join(record), given if over else None))
         if over:
             what = f"its failures broke gangs {len(record)} times within an hour, last {', '.join(broken)}; it takes no pods until the taint {names.UNRELIABLE} is removed"
             yield Emit(NODES, node, "Warning", EVENT, what)
@@ -120,9 +119,10 @@ def _patch(node: JsonObject, record: str | None, taints: list[JsonValue] | None 
     return Patch(NODES, "", raw.name(node), patch)
 
 
-def _must(outcome: Outcome, request: NodeRequest) -> None:
-    if not outcome.ok and not outcome.not_found:
-        raise ReconcileError(f"mark node {request.node}: {outcome.why}", counts=False)
+def _mark(patch: Patch) -> Effects:
+    outcome = yield patch
+    if not outcome.not_found:
+        must(outcome, f"mark node {patch.name}")
 
 
 def _broken(node: str, seen: Seen) -> list[str]:

@@ -27,6 +27,7 @@ from vcray.controllers.base import (
     Request,
     Seen,
     Steps,
+    must,
     one_object_each,
 )
 from vcray.integrations import choices, together
@@ -37,7 +38,6 @@ from vcray.integrations.writing import (
     controls,
     delete,
     is_kept,
-    must,
     release,
     taken,
     was_of_a_namesake,
@@ -262,7 +262,9 @@ class GroupKeeper:
         present = seen.get(PODGROUPS, space, gang.name)
         if present is None:
             made = podgroup(gang, spec, space, holder, resource, owned.integration.name)
-            must((yield Create(PODGROUPS, made)), f"create PodGroup {space}/{gang.name}", already_exists=True)
+            outcome = yield Create(PODGROUPS, made)
+            if not outcome.already_exists:
+                must(outcome, f"create PodGroup {space}/{gang.name}")
         elif is_kept(present) and was_of_a_namesake(holder, present):
             yield from delete(present)
             raise ReconcileError(f"PodGroup {space}/{gang.name} was of another {resource.kind}", counts=False)

@@ -15,11 +15,11 @@ from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.quantity import QuantityError, parse_quantity
 from vcray.api.resources import PODGROUPS, Resource
 from vcray.controllers import raw
-from vcray.controllers.base import Create, Effects, Patch, Seen
+from vcray.controllers.base import Create, Effects, Patch, Seen, must
 from vcray.controllers.podusage import Usage, add_usage, usage_json
 from vcray.integrations.base import Gang, Member, Part
 from vcray.integrations.podgroups import changes, pod_room
-from vcray.integrations.writing import is_kept, must
+from vcray.integrations.writing import is_kept
 
 MANAGER: Final = "together"
 """Value of the label `vcray.io/managed-by` of such groups."""
@@ -84,7 +84,9 @@ def keep(spec: JsonObject, gang: Gang, partners: Sequence[Partner], present: Jso
             "metadata": head,
             "spec": given,
         }
-        must((yield Create(PODGROUPS, made)), f"create PodGroup {space}/{gang.name}", already_exists=True)
+        outcome = yield Create(PODGROUPS, made)
+        if not outcome.already_exists:
+            must(outcome, f"create PodGroup {space}/{gang.name}")
         return
     patch = changes(present, spec)
     if raw.at(present, "metadata", "ownerReferences") != owners:

@@ -8,7 +8,7 @@ from vcray.api import names
 from vcray.api.meta import JsonObject
 from vcray.api.resources import PODGROUPS
 from vcray.controllers import raw
-from vcray.controllers.base import Delete, Effects, Outcome, Patch, ReconcileError
+from vcray.controllers.base import Delete, Effects, Patch, must
 
 
 def is_kept(group: JsonObject) -> bool:
@@ -51,9 +51,3 @@ def delete(group: JsonObject) -> Effects:
     outcome = yield Delete(PODGROUPS, raw.namespace(group), raw.name(group), uid=raw.uid(group))
     if not outcome.not_found and not outcome.conflict:
         must(outcome, f"delete PodGroup {raw.namespace(group)}/{raw.name(group)}")
-
-
-def must(outcome: Outcome, doing: str, already_exists: bool = False) -> None:
-    """ReconcileError when a write was refused, for a reason that does not count as a try."""
-    if not outcome.ok and not (already_exists and outcome.already_exists):
-        raise ReconcileError(f"{doing}: {outcome.why}", counts=False)

@@ -18,13 +18,12 @@ from vcray.controllers.base import (
     Create,
     Delete,
     Effects,
-    Outcome,
     Patch,
     Propagation,
-    ReconcileError,
     Request,
     Seen,
     Steps,
+    must,
 )
 
 VOLCANO: Final = "volcano"
@@ -223,10 +222,3 @@ def conditions(obj: JsonObject, wanted: Mapping[str, tuple[bool, str]], now: flo
             }
         )
     return kept
-
-
-def must(outcome: Outcome, doing: str) -> JsonObject:
-    """The answer of a write. ReconcileError when it was refused."""
-    if not outcome.ok:
-        raise ReconcileError(f"{doing}: {outcome.why}", counts=False)
-    return outcome.object or {}

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from vcray.api.meta import JsonObject
 from vcray.api.resources import DEPLOYMENTS, FLINKDEPLOYMENTS, PODS, Resource
-from vcray.cluster.operators.base import Follow, Operator, must, phase, pod_of
+from vcray.cluster.operators.base import Follow, Operator, phase, pod_of
 from vcray.controllers import raw
-from vcray.controllers.base import Change, Create, Effects, Request, Seen, Steps
+from vcray.controllers.base import Change, Create, Effects, Request, Seen, Steps, must
 
 
 class FlinkDeployments(Operator):

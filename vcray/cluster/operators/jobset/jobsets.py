@@ -13,9 +13,9 @@ from typing import ClassVar, Final
 from vcray.api.jsonview import condition_of, holds
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import JOBSETS, KUBERNETES_JOBS, Resource
-from vcray.cluster.operators.base import Operator, conditions, must
+from vcray.cluster.operators.base import Operator, conditions
 from vcray.controllers import raw
-from vcray.controllers.base import Effects, Patch, Seen, Steps
+from vcray.controllers.base import Effects, Patch, Seen, Steps, must
 
 LABELS: Final = "jobset.sigs.k8s.io/"
 

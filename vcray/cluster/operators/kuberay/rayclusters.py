@@ -10,10 +10,10 @@ from vcray.api.jsonview import holds
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import KUBERNETES_JOBS, PODGROUPS, PODS, RAYCLUSTERS, Resource
 from vcray.clock import rfc3339
-from vcray.cluster.operators.base import Operator, conditions, is_ready, must, phase, pod_of
+from vcray.cluster.operators.base import Operator, conditions, is_ready, phase, pod_of
 from vcray.cluster.operators.kuberay import gangs, templates, words
 from vcray.controllers import raw
-from vcray.controllers.base import Effects, Patch, Seen, Steps
+from vcray.controllers.base import Effects, Patch, Seen, Steps, must
 
 _ENDED: Final = ("Succeeded", "Failed")
 

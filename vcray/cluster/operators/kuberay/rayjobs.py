@@ -11,10 +11,10 @@ from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import KUBERNETES_JOBS, PODGROUPS, PODS, RAYCLUSTERS, RAYJOBS, Resource
 from vcray.api.times import seconds_of
 from vcray.clock import rfc3339
-from vcray.cluster.operators.base import Follow, Operator, must
+from vcray.cluster.operators.base import Follow, Operator
 from vcray.cluster.operators.kuberay import gangs, submitting, words
 from vcray.controllers import raw
-from vcray.controllers.base import Again, Change, Effects, Patch, Request, Seen, Steps
+from vcray.controllers.base import Again, Change, Effects, Patch, Request, Seen, Steps, must
 
 TERMINAL: Final = ("Complete", "Failed")
 _BEFORE_RUNNING: Final = ("", "Initializing", "Waiting")

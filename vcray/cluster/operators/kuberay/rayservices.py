@@ -9,10 +9,10 @@ from typing import ClassVar, Final
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import PODGROUPS, PODS, RAYCLUSTERS, RAYSERVICES, Resource
 from vcray.api.times import seconds_of
-from vcray.cluster.operators.base import Follow, Operator, conditions, must
+from vcray.cluster.operators.base import Follow, Operator, conditions
 from vcray.cluster.operators.kuberay import templates, words
 from vcray.controllers import raw
-from vcray.controllers.base import Again, Effects, Patch, Seen, Steps
+from vcray.controllers.base import Again, Effects, Patch, Seen, Steps, must
 
 _DELETION_DELAY_S: Final = 60
 

@@ -14,10 +14,10 @@ from typing import ClassVar, Final
 from vcray.api import names
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import LEADERWORKERSETS, PODGROUPS, PODS, STATEFULSETS, Resource
-from vcray.cluster.operators.base import Follow, Operator, conditions, is_ready, must, phase
+from vcray.cluster.operators.base import Follow, Operator, conditions, is_ready, phase
 from vcray.cluster.operators.lws import gangs
 from vcray.controllers import raw
-from vcray.controllers.base import Change, Effects, Patch, Request, Seen, Steps
+from vcray.controllers.base import Change, Effects, Patch, Request, Seen, Steps, must
 
 LABELS: Final = "leaderworkerset.sigs.k8s.io/"
 

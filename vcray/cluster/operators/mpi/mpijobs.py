@@ -14,10 +14,21 @@ from vcray.api.jsonview import holds
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import KUBERNETES_JOBS, MPIJOBS, PODGROUPS, PODS, PRIORITYCLASSES, Resource
 from vcray.clock import rfc3339
-from vcray.cluster.operators.base import Follow, Operator, conditions, is_ready, must, phase, pod_of
+from vcray.cluster.operators.base import Follow, Operator, conditions, is_ready, phase, pod_of
 from vcray.cluster.operators.mpi import gangs
 from vcray.controllers import raw
-from vcray.controllers.base import Change, Effects, Emit, Patch, ReconcileError, Request, Seen, Steps, Update
+from vcray.controllers.base import (
+    Change,
+    Effects,
+    Emit,
+    Patch,
+    ReconcileError,
+    Request,
+    Seen,
+    Steps,
+    Update,
+    must,
+)
 
 PREFIX: Final = "training.kubeflow.org/"
 OPERATOR_NAME: Final = "mpi-operator"

@@ -9,10 +9,10 @@ from vcray.api import names
 from vcray.api.meta import JsonObject, JsonValue, seconds_of
 from vcray.api.resources import PODGROUPS, PODS, SPARKAPPLICATIONS, Resource
 from vcray.clock import rfc3339
-from vcray.cluster.operators.base import Follow, Operator, must, phase, pod_of
+from vcray.cluster.operators.base import Follow, Operator, phase, pod_of
 from vcray.cluster.operators.spark import gangs
 from vcray.controllers import raw
-from vcray.controllers.base import Again, Change, Create, Effects, Request, Seen, Steps
+from vcray.controllers.base import Again, Change, Create, Effects, Request, Seen, Steps, must
 from vcray.integrations.spark import _pods as spark
 
 _ENDED: Final = ("Succeeded", "Failed")

@@ -18,11 +18,11 @@ from vcray.api.resources import (
     TRAINJOBS,
     Resource,
 )
-from vcray.cluster.operators.base import Follow, Operator, conditions, must
+from vcray.cluster.operators.base import Follow, Operator, conditions
 from vcray.cluster.operators.trainer import gangs
 from vcray.cluster.operators.trainer.jobsets import jobset_of
 from vcray.controllers import raw
-from vcray.controllers.base import Change, Effects, Patch, Request, Seen, Steps
+from vcray.controllers.base import Change, Effects, Patch, Request, Seen, Steps, must
 
 _RUNTIMES: Final = {each.kind: each for each in (TRAININGRUNTIMES, CLUSTERTRAININGRUNTIMES)}
 

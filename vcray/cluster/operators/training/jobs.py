@@ -14,12 +14,12 @@ from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import PODGROUPS, PODS, Resource
 from vcray.api.times import seconds_of
 from vcray.clock import rfc3339
-from vcray.cluster.operators.base import Follow, Operator, conditions, must, phase
+from vcray.cluster.operators.base import Follow, Operator, conditions, phase
 from vcray.cluster.operators.training import gangs
 from vcray.cluster.operators.training.kinds import INDEX, KINDS, Kind, Role, Roles
 from vcray.cluster.operators.training.pods import make_pod, roles_of, starts_again
 from vcray.controllers import raw
-from vcray.controllers.base import Again, Effects, Seen, Steps, Update
+from vcray.controllers.base import Again, Effects, Seen, Steps, Update, must
 
 FINISHED: Final = ("Succeeded", "Failed")
 
