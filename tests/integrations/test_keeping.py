@@ -5,9 +5,18 @@ from __future__ import annotations
 import pytest
 
 from tests.controllers.world import World
-from tests.integrations.objects import GROUP, TASK, put_cluster, put_pod, ray_cluster, ray_pod, world
+from tests.integrations.objects import (
+    GROUP,
+    TASK,
+    put_cluster,
+    put_pod,
+    ray_cluster,
+    ray_pod,
+    template,
+    world,
+)
 from vcray.api.meta import JsonObject
-from vcray.api.resources import NAMESPACES, PODGROUPS, PODS, RAYCLUSTERS
+from vcray.api.resources import NAMESPACES, PODGROUPS, PODS, RAYCLUSTERS, TRAININGRUNTIMES, TRAINJOBS
 from vcray.controllers import raw
 from vcray.controllers.base import Create, Outcome, Patch
 from vcray.integrations.base import Gang
@@ -267,3 +276,24 @@ def test_who_leads_is_placed_before_the_others_of_its_group() -> None:
 
     assert raw.annotation(head, "volcano.sh/task-priority") == str(2**31 - 1)
     assert raw.annotation(worker, "volcano.sh/task-priority") == ""
+
+
+def test_group_of_an_object_that_is_deleted_stays_in_the_queue_that_its_runtime_names() -> None:
+    w = world()
+    job_spec: JsonObject = {"template": {"spec": {"parallelism": 2, "template": template()}}, "name": "node"}
+    jobset: JsonObject = {
+        "metadata": {"labels": {"volcano.sh/queue-name": "q"}},
+        "spec": {"replicatedJobs": [job_spec]},
+    }
+    runtime: JsonObject = {"metadata": {"name": "rt", "namespace": "ns"}, "spec": {"template": jobset}}
+    w.put(TRAININGRUNTIMES, runtime)
+    reference: JsonObject = {"kind": "TrainingRuntime", "name": "rt"}
+    metadata: JsonObject = {"name": "t", "namespace": "ns", "finalizers": ["example.com/wait"]}
+    w.put(TRAINJOBS, {"metadata": metadata, "spec": {"runtimeRef": reference, "suspend": True}})
+    w.settle()
+    before = raw.table(group(w, "t"), "spec")
+
+    w.change(TRAINJOBS, "ns", "t", metadata__deletionTimestamp="2026-01-01T00:00:00Z")
+    w.settle()
+
+    assert raw.text(before, "queue") == raw.text(group(w, "t"), "spec", "queue") == "q"

@@ -174,9 +174,7 @@ class GroupKeeper:
 
     def _keep(self, owned: Owned, seen: Seen) -> Effects:
         speaker, owner = owned.integration, owned.owner
-        groups = [each for each in seen.owned(PODGROUPS, raw.uid(owner)) if controls(owner, each)]
-        made_here = [each for each in groups if is_kept(each)]
-        theirs = [each for each in groups if not is_kept(each)]
+        made_here, theirs = _groups_of(owner, seen)
         if theirs:
             yield from release(speaker.rests(owner, seen), theirs)
             return
@@ -236,14 +234,14 @@ class GroupKeeper:
         """An object that is being deleted may have to wait for a pod that waits for the room of its group."""
         speaker, owner = owned.integration, owned.owner
         why = speaker.rests(owner, seen)
-        groups = [each for each in seen.owned(PODGROUPS, raw.uid(owner)) if controls(owner, each)]
-        if not why or not groups:
+        made_here, theirs = _groups_of(owner, seen)
+        if not why:
             return
-        yield from release(why, [each for each in groups if not is_kept(each)])
+        yield from release(why, theirs)
         namespace = seen.get(NAMESPACES, "", raw.namespace(owner))
-        for group in groups:
-            if is_kept(group):
-                yield from self._keep_one(owned, Gang(raw.name(group)), speaker.asks(owner), namespace, seen)
+        asks = speaker.asked(owner, self._finder(seen))
+        for group in made_here:
+            yield from self._keep_one(owned, Gang(raw.name(group)), asks, namespace, seen)
 
     def _keep_one(
         self, owned: Owned, gang: Gang, asks: Asks, namespace: JsonObject | None, seen: Seen
@@ -315,7 +313,7 @@ class GroupKeeper:
                 yield from self._tell_other_scheduler(pod, owned, seen)
             return
         namespace = seen.get(NAMESPACES, "", raw.namespace(pod))
-        asks = owned.integration.asks(owned.owner)
+        asks = owned.integration.asked(owned.owner, self._finder(seen))
         notes = choices.notes_of(member, choices.named_queue(asks, owned.owner, namespace))
         yield from _annotate(request, pod, notes)
 
@@ -360,6 +358,12 @@ class GroupKeeper:
         return Finder(seen, self.watches)
 
 
+def _groups_of(owner: JsonObject, seen: Seen) -> tuple[list[JsonObject], list[JsonObject]]:
+    """The groups that an object controls: those that we made, and those of its operator."""
+    groups = [each for each in seen.owned(PODGROUPS, raw.uid(owner)) if controls(owner, each)]
+    return [each for each in groups if is_kept(each)], [each for each in groups if not is_kept(each)]
+
+
 def _annotate(request: Join, pod: JsonObject, notes: Mapping[str, str]) -> Effects:
     missing = raw.strings({key: notes[key] for key in notes if notes[key] and not raw.annotation(pod, key)})
     if not missing:
@@ -376,8 +380,8 @@ def _tell_status(owned: Owned, seen: Seen, now: float) -> Effects:
     if type(owned.integration).status is Integration.status:
         return
     owner = owned.owner
-    groups = [each for each in seen.owned(PODGROUPS, raw.uid(owner)) if controls(owner, each)]
-    told = owned.integration.status(owner, groups[0] if groups else None, now)
+    group = next((each for each in seen.owned(PODGROUPS, raw.uid(owner)) if controls(owner, each)), None)
+    told = owned.integration.status(owner, group, now)
     if told:
         patch: JsonObject = {"metadata": {"resourceVersion": raw.version(owner)}, "status": told}
         place = raw.namespace(owner), raw.name(owner)
