@@ -16,6 +16,7 @@ from vcray.api.meta import JsonObject
 from vcray.api.resources import NAMESPACES, PODGROUPS, QUEUES, Resource
 from vcray.integrations.admission import service as integrations_service
 from vcray.integrations.known import built_in
+from vcray.sim.observer import version_of
 from vcray.sim.requestpath import Target
 from vcray.sim.traffic import Traffic
 from vcray.webhooks.base import Request, Rules
@@ -82,16 +83,11 @@ class Admitting:
         return self._named(PODGROUPS, name, namespace)
 
     def find(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
-        """An object of any kind that somebody watches, or that was created here and has not been heard of yet: an operator may hear of it
-        first, and its pods come at once."""
-        return self._named(resource, name, namespace) or next(
-            (
-                obj
-                for target, obj in reversed(self._traffic.created.values())
-                if (target.collection, target.namespace, target.name) == (resource.path(), namespace, name)
-            ),
-            None,
-        )
+        """An object of any kind that somebody watches. An operator may hear of it before our own watch does, and its pods come at
+        once: what anybody has heard counts, the newest first."""
+        heard = self._traffic.heard.get((resource.path(), namespace, name))
+        found = [each for each in (self._named(resource, name, namespace), heard) if each is not None]
+        return max(found, key=version_of, default=None)
 
     def _named(self, resource: Resource, name: str, namespace: str = "") -> JsonObject | None:
         observer = self._observers.all.get(resource.path())

@@ -22,13 +22,16 @@ _MADE = 201
 
 
 class Traffic:
-    """What went to one server. `version` is the latest change known of; `created` holds the objects by UID."""
+    """What went to one server. `version` is the latest change known of; `created` holds the objects by UID.
+
+    `heard`: objects by collection, namespace and name, as an answer or a watch of the control plane or of operators told last."""
 
     def __init__(self, observers: Observers, now: Callable[[], float]) -> None:
         self.observers = observers
         self.stamps = Stamps(now)
         self.under_way = 0
         self.created: dict[str, tuple[Target, JsonObject]] = {}
+        self.heard: dict[tuple[str, str, str], JsonObject] = {}
         self._written = 0
 
     @property
@@ -66,11 +69,22 @@ class Traffic:
             holds = _reached(version)
         self.observers.expect(Awaited(collection, what, holds))
 
+    def hear(self, collection: str, obj: JsonObject, gone: bool = False) -> None:
+        """Somebody who may act on it has been told of an object, or (`gone`) of its end."""
+        key = (collection, dig_str(obj, "metadata", "namespace"), dig_str(obj, "metadata", "name"))
+        if version_of(obj) < version_of(self.heard.get(key, {})):
+            return
+        if gone:
+            self.heard.pop(key, None)
+        else:
+            self.heard[key] = obj
+
     def _note_created(self, target: Target, answer: JsonObject) -> None:
         metadata = answer.get("metadata")
         uid, name = dig_str(metadata, "uid"), dig_str(metadata, "name")
         if uid and not target.subresource:
             self.created.setdefault(uid, (Target(target.collection, target.namespace, name), answer))
+            self.hear(target.collection, answer)
 
 
 def _reached(version: int) -> Callable[[Observer], bool]:
@@ -236,4 +250,6 @@ class TappedTransport(TrackedTransport):
             tap.ready.put_nowait(stamped)
         if isinstance(obj, dict):
             tap.position = max(tap.position, version_of(obj))
+            if key[1]:
+                self._traffic.hear(tap.collection, obj, gone=event.get("type") == "DELETED")
         self._traffic.observers.changed.set()
