@@ -12,8 +12,6 @@ Since when a gang lacks pods is read from the conditions of its PodGroup, so a r
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from itertools import chain
-from typing import cast
 
 import numpy as np
 
@@ -21,7 +19,6 @@ from vcray.core.arrays import Bool, Int, Int32
 from vcray.core.choose import Scope
 from vcray.core.hooks import KeepsHoles
 from vcray.core.order import ascending_tasks, job_keys
-from vcray.core.policy import offers
 from vcray.core.selectors import lending
 from vcray.core.session import Session
 from vcray.core.tables import ALLOCATED_STATUS, MISSING, Phase, Status
@@ -33,10 +30,9 @@ _HOLDS = np.array(ALLOCATED_STATUS)
 def holes_of(session: Session) -> dict[int, float]:
     """Jobs (rows) for which room is kept -> until when (seconds)."""
     found: dict[int, float] = {}
-    for plugin, config in chain.from_iterable(session.chains.plugins):
-        if offers(type(plugin), KeepsHoles) and config.enabled("enableJobReady"):
-            for job, until in cast(KeepsHoles, plugin).holes(session.view).items():
-                found[job] = max(until, found.get(job, until))
+    for plugin in session.chains.offering(KeepsHoles, "enableJobReady"):  # type: ignore[type-abstract]
+        for job, until in plugin.holes(session.view).items():
+            found[job] = max(until, found.get(job, until))
     return found
 
 

@@ -186,11 +186,11 @@ class Chains:
         for plugin, _ in flat:
             if plugin.calls_out:
                 plugin.remote = policy.remote
-        self.statics = [p.node_static for p in self._all(NodeStatic, "enablePredicate")]
-        self.filters = [p.node_filter for p in self._all(NodeFilter, "enablePredicate")]
-        self.whys = [p.why for p in self._all(Why, "enablePredicate")]
-        self.scorers = [p.node_score for p in self._all(NodeScore, "enableNodeOrder")]
-        self.preferences = [p.node_preference for p in self._all(NodePreference, "enableNodeOrder")]
+        self.statics = [p.node_static for p in self.offering(NodeStatic, "enablePredicate")]
+        self.filters = [p.node_filter for p in self.offering(NodeFilter, "enablePredicate")]
+        self.whys = [p.why for p in self.offering(Why, "enablePredicate")]
+        self.scorers = [p.node_score for p in self.offering(NodeScore, "enableNodeOrder")]
+        self.preferences = [p.node_preference for p in self.offering(NodePreference, "enableNodeOrder")]
         self.domains = [
             (
                 cast(DomainTerms, plugin).domain_terms,
@@ -201,19 +201,19 @@ class Chains:
             if offers(type(plugin), DomainTerms)
             and (config.enabled("enablePredicate") or config.enabled("enableNodeOrder"))
         ]
-        self.movers = [p.moves_itself for p in self._all(MovesItself)]
-        self.prefixes = [p.valid_prefix for p in self._all(ValidPrefix)]
+        self.movers = [p.moves_itself for p in self.offering(MovesItself)]
+        self.prefixes = [p.valid_prefix for p in self.offering(ValidPrefix)]
         keyed = [(plugin.name, plugin) for plugin, _ in flat if offers(type(plugin), ClassKey)]
         self._keyed = [name for name, _ in keyed]
         self.class_keys = [cast(ClassKey, plugin).class_key for _, plugin in keyed]
-        self.needs = [p.gang_need for p in self._all(GangNeed, "enableJobReady")]
-        self.readies = [p.job_ready for p in self._all(JobReady, "enableJobReady")]
-        self.valids = [p.job_valid for p in self._all(JobValid)]
-        self.job_orders = [p.job_order for p in self._all(JobOrder, "enableJobOrder")]
-        self.task_orders = [p.task_order for p in self._all(TaskOrder, "enableTaskOrder")]
-        self.queue_orders = [p.queue_order for p in self._all(QueueOrder, "enableQueueOrder")]
-        self.overuses = [p.queue_overused for p in self._all(QueueOverused, "enabledOverused")]
-        self.allowers = [p.queue_allows for p in self._all(QueueAllows, "enabledAllocatable")]
+        self.needs = [p.gang_need for p in self.offering(GangNeed, "enableJobReady")]
+        self.readies = [p.job_ready for p in self.offering(JobReady, "enableJobReady")]
+        self.valids = [p.job_valid for p in self.offering(JobValid)]
+        self.job_orders = [p.job_order for p in self.offering(JobOrder, "enableJobOrder")]
+        self.task_orders = [p.task_order for p in self.offering(TaskOrder, "enableTaskOrder")]
+        self.queue_orders = [p.queue_order for p in self.offering(QueueOrder, "enableQueueOrder")]
+        self.overuses = [p.queue_overused for p in self.offering(QueueOverused, "enabledOverused")]
+        self.allowers = [p.queue_allows for p in self.offering(QueueAllows, "enabledAllocatable")]
         self.reservers = [
             cast(Reserve, plugin)
             for plugin, config in flat
@@ -224,10 +224,10 @@ class Chains:
         self.watchers = [
             cast(Reserve, plugin) for plugin, _ in flat if plugin.observes and offers(type(plugin), Reserve)
         ]
-        self.enqueueds = [p.job_enqueued for p in self._all(JobEnqueued, "enableJobEnqueued")]
-        self.figures = [p.queue_figures for p in self._all(FiguresOfQueue)]
-        self.cards = [p.card_figures for p in self._all(FiguresOfCards)]
-        self.shares = [p.job_shares for p in self._all(SharesOfJobs)]
+        self.enqueueds = [p.job_enqueued for p in self.offering(JobEnqueued, "enableJobEnqueued")]
+        self.figures = [p.queue_figures for p in self.offering(FiguresOfQueue)]
+        self.cards = [p.card_figures for p in self.offering(FiguresOfCards)]
+        self.shares = [p.job_shares for p in self.offering(SharesOfJobs)]
         self.verdicts = Verdicts(self.plugins)
         self._pipelined = self._tiers(JobPipelined, "enableJobPipelined")
         self._enqueueable = self._tiers(JobEnqueueable, "enableJobEnqueued")
@@ -256,14 +256,15 @@ class Chains:
     def wakes_at(self, view: View) -> float | None:
         """The earliest moment at which time alone changes an answer of a plugin."""
         now = view.snapshot.now
-        asked = (plugin.wakes_at(view) for plugin in self._all(WakesAt))
+        asked = (plugin.wakes_at(view) for plugin in self.offering(WakesAt))
         return min((at for at in asked if at is not None and at > now), default=None)
 
     def ran(self, view: View) -> tuple[str, ...]:
         """Periodic work that plugins did in this session."""
-        return tuple(sorted({name for plugin in self._all(Ran) for name in plugin.ran(view)}))
+        return tuple(sorted({name for plugin in self.offering(Ran) for name in plugin.ran(view)}))
 
-    def _all(self, hook: type[P], flag: str = "") -> list[P]:
+    def offering(self, hook: type[P], flag: str = "") -> list[P]:
+        """Plugins with the hook, in order, unless `flag` switches it off."""
         found: list[P] = []
         for plugin, config in self._flat:
             if offers(type(plugin), hook) and (not flag or config.enabled(flag)):
@@ -273,7 +274,7 @@ class Chains:
     @property
     def by_counts(self) -> bool:
         """Do all that say when a job is ready go by counts and minimums alone?"""
-        asked = [*self._all(GangNeed, "enableJobReady"), *self._all(JobReady, "enableJobReady")]
+        asked = [*self.offering(GangNeed, "enableJobReady"), *self.offering(JobReady, "enableJobReady")]
         asked += [plugin for tier in self._pipelined for plugin in tier]
         return all(cast("Plugin[Args]", plugin).by_counts for plugin in asked)
 
