@@ -17,9 +17,11 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from vcray.errors import Problem, ServerError
+
+A = TypeVar("A", bound=str | None)
 
 PREFIX: Final = "vcray-ray-"
 AUTO: Final = "auto"
@@ -118,7 +120,7 @@ def take_signals_back() -> None:
             signal.signal(number, signal.getsignal(number))
 
 
-def found_address(address: str | None, environment: Mapping[str, str]) -> str | None:
+def found_address(address: A, environment: Mapping[str, str]) -> A | str:
     """The address of the Ray to join; `auto` is the one in whose job or container we run. ServerError (VC0605) when there is none."""
     if address != AUTO:
         return address

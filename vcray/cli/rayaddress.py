@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 
+from vcray.actors.ray_ground import found_address
 from vcray.errors import InputError, Problem, ServerError
 
 PATIENCE_S = 5.0
@@ -12,11 +13,7 @@ PATIENCE_S = 5.0
 
 def check_ray_address(address: str, where: str = "--ray-address") -> None:
     """ServerError VC0605 when nobody answers at HOST:PORT, InputError VC0502 when it is no such address."""
-    if address == "auto":
-        address = os.environ.get("RAY_ADDRESS", "")
-        if not address:
-            what = "RAY_ADDRESS is not set, so this runs in no Ray cluster; name HOST:PORT of its head"
-            raise ServerError(Problem("VC0605", f"{where} auto", what))
+    address = found_address(address, os.environ)
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdigit() or not 0 < int(port) < 65536:
         raise InputError(
