@@ -20,7 +20,7 @@ from vcray.api.flow import JobFlow, JobTemplate
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.nodeinfo import Numatopology
 from vcray.api.objects import KubeObject
-from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS
+from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, Resource
 from vcray.api.scheduling import PodGroup, Queue
 from vcray.api.schemas import model_schema
 from vcray.api.shard import NodeShard
@@ -97,9 +97,8 @@ def _version(model: type[KubeObject]) -> JsonObject:
     return version
 
 
-def crd_for(model: type[KubeObject]) -> JsonObject:
-    """The CustomResourceDefinition of one kind, a fresh object."""
-    resource = model.resource
+def definition(resource: Resource, version: JsonObject, annotations: JsonObject) -> JsonObject:
+    """A CustomResourceDefinition of one version, a fresh object."""
     spoken: JsonObject = {
         "kind": resource.kind,
         "listKind": resource.list_kind,
@@ -108,23 +107,27 @@ def crd_for(model: type[KubeObject]) -> JsonObject:
     }
     if resource.short_names:
         spoken["shortNames"] = list(resource.short_names)
+    noted: JsonObject = {"annotations": annotations} if annotations else {}
     return {
         "apiVersion": CUSTOMRESOURCEDEFINITIONS.api_version,
         "kind": CUSTOMRESOURCEDEFINITIONS.kind,
-        "metadata": {
-            "name": resource.full_name,
-            "annotations": {
-                names.CONTROLLER_GEN_VERSION: CONTROLLER_GEN,
-                names.HELM_RESOURCE_POLICY: "keep",
-            },
-        },
+        "metadata": {"name": resource.full_name, **noted},
         "spec": {
             "group": resource.group,
             "names": spoken,
             "scope": "Namespaced" if resource.namespaced else "Cluster",
-            "versions": [_version(model)],
+            "versions": [version],
         },
     }
+
+
+def crd_for(model: type[KubeObject]) -> JsonObject:
+    """The CustomResourceDefinition of one kind, a fresh object."""
+    annotations: JsonObject = {
+        names.CONTROLLER_GEN_VERSION: CONTROLLER_GEN,
+        names.HELM_RESOURCE_POLICY: "keep",
+    }
+    return definition(model.resource, _version(model), annotations)
 
 
 def all_crds() -> list[JsonObject]:

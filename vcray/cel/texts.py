@@ -15,6 +15,8 @@ from datetime import date, datetime
 from functools import lru_cache
 from urllib.parse import urlsplit
 
+import jsonpointer
+
 from vcray.api import formats
 from vcray.cel.functions import Function, member, plain
 
@@ -101,7 +103,7 @@ FUNCTIONS: tuple[Function, ...] = (
     member("find", "string string", "string", _find),
     member("findAll", "string string", "list<string>", _find_all),
     member("findAll", "string string int", "list<string>", _find_all),
-    plain("jsonpatch.escapeKey", "string", "string", lambda key: key.replace("~", "~0").replace("/", "~1")),
+    plain("jsonpatch.escapeKey", "string", "string", jsonpointer.escape),
     *(plain(f"format.{name}", "", "Format", _constant(name)) for name in _FORMATS),
     plain("format.named", "string", "list<Format>", lambda name: [name] if name in _FORMATS else []),
     member("validate", "Format string", "list<list<string>>", _validate),

@@ -17,7 +17,7 @@ from vcray.controllers import raw
 from vcray.integrations import choices, together
 from vcray.integrations.base import Integration
 from vcray.integrations.trails import Trails, controllers_of
-from vcray.webhooks.base import Answer, Request, add
+from vcray.webhooks.base import Answer, Request, add, annotation_path
 from vcray.webhooks.services import Service
 
 PATH: Final = "/integrations/pods"
@@ -88,4 +88,4 @@ def _patch(pod: JsonObject, scheduler: str, notes: dict[str, str], ours: str) ->
         yield add("/metadata/annotations", raw.strings(missing))
         return
     for key, value in missing.items():
-        yield add("/metadata/annotations/" + key.replace("~", "~0").replace("/", "~1"), value)
+        yield add(annotation_path(key), value)

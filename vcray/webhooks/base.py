@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+import jsonpointer
+
 from vcray.api import names
 from vcray.api.jsonview import dig_str, dig_strings
 from vcray.api.meta import JsonObject, JsonValue
@@ -107,6 +109,11 @@ class Answer:
     @property
     def allowed(self) -> bool:
         return not self.problem
+
+
+def annotation_path(key: str) -> str:
+    """Where a patch finds an annotation."""
+    return f"/metadata/annotations/{jsonpointer.escape(key)}"
 
 
 def add(path: str, value: JsonValue) -> JsonObject:

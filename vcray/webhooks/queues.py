@@ -16,7 +16,16 @@ from vcray.api.quantity import Quantity, QuantityError, canonical, milli, parse_
 from vcray.api.scheduling import QueueState
 from vcray.webhooks import queue_tree
 from vcray.webhooks.amounts import is_counted_in_wholes, same_amounts
-from vcray.webhooks.base import Answer, Look, Request, add, annotations_of, name_of, queue_not_found
+from vcray.webhooks.base import (
+    Answer,
+    Look,
+    Request,
+    add,
+    annotation_path,
+    annotations_of,
+    name_of,
+    queue_not_found,
+)
 
 _STATES: Final = (QueueState.OPEN, QueueState.CLOSED)
 _BODY: Final = "requestBody"
@@ -36,18 +45,14 @@ def _defaults(queue: JsonObject) -> Iterator[JsonObject]:
     annotations = annotations_of(queue)
     path, weights = annotations.get(names.HIERARCHY, ""), annotations.get(names.HIERARCHY_WEIGHTS, "")
     if path and weights and not path.startswith("root"):
-        yield add(_annotation(names.HIERARCHY), f"root/{path}")
-        yield add(_annotation(names.HIERARCHY_WEIGHTS), f"1/{weights}")
+        yield add(annotation_path(names.HIERARCHY), f"root/{path}")
+        yield add(annotation_path(names.HIERARCHY_WEIGHTS), f"1/{weights}")
     if not isinstance(queue.get("spec"), dict):
         yield add("/spec", {})
     if dig(queue, "spec", "reclaimable") is None:
         yield add("/spec/reclaimable", True)
     if not dig_int(queue, "spec", "weight"):
         yield add("/spec/weight", 1)
-
-
-def _annotation(key: str) -> str:
-    return f"/metadata/annotations/{key.replace('/', '~1')}"
 
 
 # -- validating ---------------------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from vcray.api import crds
 from vcray.api.meta import JsonObject
 from vcray.api.resources import (
-    CUSTOMRESOURCEDEFINITIONS,
     DASKWORKERGROUPS,
     JAXJOBS,
     JOBSETS,
@@ -62,28 +62,9 @@ def definitions(resources: Iterable[Resource] = OPERATORS_RESOURCES) -> list[Jso
 
 def definition(resource: Resource) -> JsonObject:
     """The definition of a kind, a fresh object."""
-    spoken: JsonObject = {
-        "kind": resource.kind,
-        "listKind": resource.list_kind,
-        "plural": resource.plural,
-        "singular": resource.singular,
-    }
-    if resource.short_names:
-        spoken["shortNames"] = list(resource.short_names)
-    metadata: JsonObject = {"name": resource.full_name}
-    if is_protected(resource.group):
-        metadata["annotations"] = {APPROVAL: "https://github.com/kubernetes/enhancements/pull/1111"}
-    return {
-        "apiVersion": CUSTOMRESOURCEDEFINITIONS.api_version,
-        "kind": CUSTOMRESOURCEDEFINITIONS.kind,
-        "metadata": metadata,
-        "spec": {
-            "group": resource.group,
-            "names": spoken,
-            "scope": "Namespaced" if resource.namespaced else "Cluster",
-            "versions": [_version(resource)],
-        },
-    }
+    approved: JsonObject = {APPROVAL: "https://github.com/kubernetes/enhancements/pull/1111"}
+    annotations = approved if is_protected(resource.group) else {}
+    return crds.definition(resource, _version(resource), annotations)
 
 
 def _version(resource: Resource) -> JsonObject:
