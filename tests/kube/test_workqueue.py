@@ -128,7 +128,7 @@ def test_task_that_is_cancelled_under_a_turn_costs_the_turn_and_not_the_worker()
 
         async def work(key: str) -> None:
             if key == "a":
-                request = asyncio.ensure_future(asyncio.sleep(60))
+                request: asyncio.Future[None] = asyncio.get_running_loop().create_future()
                 request.cancel()
                 await request
             done.append(key)

@@ -148,6 +148,10 @@ class Place:
     def time(self) -> Time:
         return self.runtime.time
 
+    def extensions(self) -> Registry:
+        """The extensions there are, those in the users' folder among them."""
+        return self.registry or discover(folder=self.facts.settings.plugins_dir)
+
     def client(self, name: str) -> KubeClient:
         """A client that says of itself that it is this component."""
         return KubeClient(self.transport, f"vcray-{name}", sleep=self.time.sleep)
@@ -190,7 +194,7 @@ async def _coordinator(place: Place, part: str) -> None:
 
     settings, manual = place.facts.settings, place.facts.manual
     resources = read_by_scheduler(settings)
-    registry = place.registry or discover(folder=settings.plugins_dir)
+    registry = place.extensions()
     policy = policy_at_restart(place.facts.scheduler_conf, registry)
 
     mode = settings.scheduler_sharding_mode
@@ -306,9 +310,8 @@ async def _controllers(place: Place, part: str) -> None:
     settings = place.facts.settings
     make_keys = make_aside if isinstance(place.time, WallTime) else make_here
     configmaps = configmaps_of(settings)
-    registry = place.registry or discover(folder=settings.plugins_dir)
     host = ControllerHost(
-        controllers_of(settings, integrations_of(settings, registry)),
+        controllers_of(settings, integrations_of(settings, place.extensions())),
         client,
         events,
         place.time,
@@ -336,7 +339,7 @@ async def _integrations(place: Place, part: str) -> None:
 
     client = place.client("integrations")
     settings = place.facts.settings
-    integrations = integrations_of(settings, place.registry or discover(folder=settings.plugins_dir))
+    integrations = integrations_of(settings, place.extensions())
     trails = Trails(integrations)
     own = {kind for each in integrations for kind in each.kinds if kind in KUBERNETES_RESOURCES}
 
@@ -366,8 +369,7 @@ async def _admission(place: Place, part: str) -> None:
     from vcray.actors.hosted import integrations_of
 
     client, settings = place.client("admission"), place.facts.settings
-    registry = place.registry or discover(folder=settings.plugins_dir)
-    options = AdmissionOptions.of(settings, integrations_of(settings, registry))
+    options = AdmissionOptions.of(settings, integrations_of(settings, place.extensions()))
     actor = await place.runtime.spawn(
         part, lambda: AdmissionActor(client, options, place.time, place.metrics)
     )

@@ -45,6 +45,7 @@ def command() -> None:
       vcray bench hierarchy --nodes 10000 --pods 10000 --queues 50
       vcray bench cluster --nodes 1000 --pods 10000
       vcray bench controllers --jobs 1000 --pods 10
+      vcray bench day --jobs 20 --ray 8 --pytorch 8 --spark 4 --nodes 40 --queues 2
     """
 
 

@@ -64,31 +64,25 @@ class GroupPod:
 
 
 @dataclass(frozen=True, slots=True)
-class DropGroup:
+class _OfWorkload:
+    """A workload and the group of its pods."""
+
+    namespace: str
+    workload: str
+    resource: Resource
+    group: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.group}"
+
+
+class DropGroup(_OfWorkload):
     """Delete the group of a workload that was scaled to zero."""
 
-    namespace: str
-    workload: str
-    resource: Resource
-    group: str
 
-    @property
-    def key(self) -> str:
-        return f"{self.namespace}/{self.group}"
-
-
-@dataclass(frozen=True, slots=True)
-class Refit:
+class Refit(_OfWorkload):
     """Let the group of a workload follow its replicas and its pod template."""
-
-    namespace: str
-    workload: str
-    resource: Resource
-    group: str
-
-    @property
-    def key(self) -> str:
-        return f"{self.namespace}/{self.group}"
 
 
 @dataclass(frozen=True, slots=True)
