@@ -289,7 +289,6 @@ def day(
 
     \b
     Examples:
-      vcray bench day
       vcray bench day --jobs 20 --ray 8 --pytorch 8 --spark 4 --nodes 40 --queues 2
     """
     from vcray.bench.day import run_day
