@@ -288,7 +288,7 @@ def day(
     when something did not end or was left. The last line is one JSON object.
 
     \b
-    Examples:
+    Example:
       vcray bench day --jobs 20 --ray 8 --pytorch 8 --spark 4 --nodes 40 --queues 2
     """
     from vcray.bench.day import run_day

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.conformance.workloads.playground import Playground, template
+from tests.conformance.workloads.playground import Object, Playground, template
 
 LABELS = {"app": "web"}
 REVISION = "deployment.kubernetes.io/revision"
@@ -94,6 +94,10 @@ def test_old_template_again_takes_up_its_old_set_as_a_new_revision(play: Playgro
     assert old["metadata"]["annotations"]["deployment.kubernetes.io/revision-history"] == "1"
 
 
+def _image(pod: Object) -> str:
+    return str(pod["spec"]["containers"][0]["image"])
+
+
 def test_recreate_ends_all_old_pods_before_the_first_new_one(play: Playground) -> None:
     deploy(play, 2, strategy={"type": "Recreate"})
     complete(play, 2)
@@ -103,9 +107,10 @@ def test_recreate_ends_all_old_pods_before_the_first_new_one(play: Playground) -
 
     def rolled() -> bool:
         nonlocal seen_together
-        images = {pod["spec"]["containers"][0]["image"] for pod in play.items("pods")}
-        seen_together |= len(images) > 1
-        return images == {"nginx:2"}
+        pods = play.items("pods")
+        going_on = [each for each in pods if each["status"].get("phase") not in ("Succeeded", "Failed")]
+        seen_together |= len({_image(each) for each in going_on}) > 1
+        return {_image(each) for each in pods} == {"nginx:2"}
 
     play.wait(rolled, "new pods only")
     complete(play, 2)
