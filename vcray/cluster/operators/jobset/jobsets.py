@@ -129,7 +129,7 @@ class JobSets(Operator):
             _figures(name, [job for job in jobs if _is_of(job, name)]) for name, _ in _replicated(jobset)
         ]
         status: dict[str, JsonValue] = {"replicatedJobsStatus": listed}
-        if suspended or _knows(jobset, "Suspended"):
+        if suspended or condition_of(jobset, "Suspended"):
             status["conditions"] = conditions(jobset, wanted, now)
         if raw.at(jobset, "status", "restarts") is None:
             status["restarts"] = 0
@@ -221,14 +221,7 @@ def _succeeded(jobset: JsonObject, jobs: Sequence[JsonObject]) -> bool:
 
 def _action(policy: JsonObject, job: JsonObject) -> str:
     """What the first rule that fits a failed Job asks for."""
-    reason = next(
-        (
-            raw.text(each, "reason")
-            for each in raw.tables(job, "status", "conditions")
-            if each.get("type") == "Failed"
-        ),
-        "",
-    )
+    reason = raw.text(condition_of(job, "Failed"), "reason")
     for rule in raw.tables(policy, "rules"):
         targets, reasons = raw.at(rule, "targetReplicatedJobs"), raw.at(rule, "onJobFailureReasons")
         meant = (
@@ -263,7 +256,3 @@ def _is_of(job: JsonObject, name: str) -> bool:
 
 def _has_ended(job: JsonObject) -> bool:
     return holds(job, "Complete") or holds(job, "Failed")
-
-
-def _knows(obj: JsonObject, kind: str) -> bool:
-    return bool(condition_of(obj, kind))
