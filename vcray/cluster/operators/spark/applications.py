@@ -158,12 +158,9 @@ class SparkApplications(Operator):
         return [each for each in self._all_pods(app, seen) if not raw.terminating(each)]
 
     def _all_pods(self, app: JsonObject, seen: Seen) -> list[JsonObject]:
-        """The driver, and the executors of any driver that the application had."""
-        return [
-            each
-            for each in seen.list(PODS, raw.namespace(app))
-            if raw.labels_of(each).get(spark.OPERATOR_APP) == raw.name(app)
-        ]
+        """Its drivers, and the executors that they own."""
+        drivers = list(seen.owned(PODS, raw.uid(app)))
+        return drivers + [each for driver in drivers for each in seen.owned(PODS, raw.uid(driver))]
 
     def _is_grouped(self, app: JsonObject) -> bool:
         """The operator's volcano scheduler serves applications that name it."""
