@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vcray.actors.novelty import Novelty
+from vcray.actors.novelty import REWORDINGS_AT_ONCE, Novelty
 from vcray.core.decisions import Bind, Commit, Decisions, Event, GroupUpdate, QueueUpdate, Waiting
 from vcray.core.tables import GroupStatus, Phase
 
@@ -162,3 +162,40 @@ def test_what_the_server_did_not_take_is_said_again_and_ever_more_rarely() -> No
     assert novelty.keep(replace(said, generation=3)) == Decisions(3, groups=said.groups)
     assert novelty.unsay((), now=10.0) is None
     assert novelty.unsay(lost, now=10.0) == 11.0
+
+
+def test_other_words_for_the_same_wait_go_out_at_a_bounded_rate_the_longest_silent_first() -> None:
+    novelty = Novelty()
+    jobs = [f"default/g{number}" for number in range(2 * REWORDINGS_AT_ONCE)]
+
+    def said(words: str) -> Decisions:
+        pods = ((f"{job}-p", f"uid-{job}") for job in jobs)
+        waits = (Waiting(job, (pod,), "Unschedulable", words) for job, pod in zip(jobs, pods, strict=True))
+        return Decisions(1, waiting=tuple(waits))
+
+    assert len(novelty.keep(said("0/1 nodes"), now=100.0).waiting) == len(jobs)
+    assert novelty.due is None
+
+    first = novelty.keep(said("0/2 nodes"), now=200.0)
+    assert [each.job for each in first.waiting] == jobs[:REWORDINGS_AT_ONCE]
+    assert novelty.due == 205.0
+    assert novelty.keep(said("0/3 nodes"), now=200.0).waiting == ()
+
+    second = novelty.keep(said("0/3 nodes"), now=205.0)
+    assert [each.job for each in second.waiting] == jobs[REWORDINGS_AT_ONCE:]
+    assert novelty.keep(said("0/3 nodes"), now=210.0).waiting != ()
+    assert novelty.due is None
+
+
+def test_another_reason_is_told_however_many_words_were_changed() -> None:
+    novelty = Novelty()
+    pods = tuple((f"default/p{number}", f"u{number}") for number in range(3 * REWORDINGS_AT_ONCE))
+
+    def said(reason: str, words: str, nominated: str = "") -> Decisions:
+        return Decisions(1, waiting=(Waiting("default/g", pods, reason, words, nominated),))
+
+    novelty.keep(said("Unschedulable", "0/1 nodes"), now=1.0)
+    novelty.keep(said("Unschedulable", "0/2 nodes"), now=2.0)
+
+    assert len(novelty.keep(said("SchedulingGated", "a gate"), now=2.0).waiting[0].pods) == len(pods)
+    assert len(novelty.keep(said("SchedulingGated", "a gate", "n1"), now=2.0).waiting[0].pods) == len(pods)

@@ -23,6 +23,9 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 30.0
 AGAIN_S = 10.0
 """A gate that is still there after about so long is removed once more."""
 
+REWORDINGS_A_S, REWORDINGS_AT_ONCE = 50.0, 250
+"""How many pods may say in other words that they wait as before, in the long run and after a rest."""
+
 COMPLAINTS = ("Unschedulable",)
 """Reasons of events on PodGroups that say that something cannot be scheduled now."""
 
@@ -37,6 +40,30 @@ class _Waits:
     told: bool = False
     since: dict[str, float] = field(default_factory=dict)
     said: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    worded: float = 0.0
+    """When its pods were last told something."""
+
+
+class _Allowance:
+    """What may be spent: grows by `rate` a second up to `most`."""
+
+    def __init__(self, rate: float, most: int) -> None:
+        self._rate, self._most = rate, most
+        self._left, self._at = float(most), 0.0
+
+    def spend(self, now: float) -> bool:
+        """Take one, if there is one."""
+        self._left = min(self._most, self._left + max(0.0, now - self._at) * self._rate)
+        self._at = now
+        if self._left < 1.0:
+            return False
+        self._left -= 1.0
+        return True
+
+    @property
+    def full_s(self) -> float:
+        """Seconds in which an empty one fills."""
+        return self._most / self._rate
 
 
 class Novelty:
@@ -49,6 +76,9 @@ class Novelty:
         self._waits: dict[str, _Waits] = {}
         self._young: list[float] = []
         self._failures = 0
+        self._rewordings = _Allowance(REWORDINGS_A_S, REWORDINGS_AT_ONCE)
+        self._holds_back = False
+        """Is there a pod whose new words were held back in this round?"""
         self._waiting_told: tuple[Waiting, ...] | None = None
         self._events_told: tuple[Event, ...] | None = None
         """What the last round said, where all of it is told: a round that repeats it (`core/repeat`) says it by the very same tuple."""
@@ -71,7 +101,10 @@ class Novelty:
                 lift for lift in decisions.lifts if self._is_new(("lift", lift.uid), int(now // AGAIN_S))
             ),
         )
-        self.due = min(self._young) + self._patience_s if self._young else None
+        moments = [min(self._young) + self._patience_s] if self._young else []
+        if self._holds_back:
+            moments.append(now + self._rewordings.full_s)
+        self.due = min(moments, default=None)
         return kept
 
     def _is_young(self, since: float, now: float) -> bool:
@@ -108,12 +141,15 @@ class Novelty:
         by_job: dict[str, list[Waiting]] = {}
         for group in waiting:
             by_job.setdefault(group.job, []).append(group)
-        before, self._waits = self._waits, {}
+        before = self._waits
+        self._waits = {job: before.get(job) or _Waits() for job in by_job}
+        jobs = list(self._waits.items())
+        if self._holds_back:
+            jobs.sort(key=lambda each: each[1].worded)
+        self._holds_back = False
         told: list[Waiting] = []
-        for job, listed in by_job.items():
-            groups = tuple(listed)
-            known = before.get(job) or _Waits()
-            self._waits[job] = known
+        for job, known in jobs:
+            groups = tuple(by_job[job])
             if not known.told or known.groups != groups:
                 told += self._tell(known, groups, now)
         self._waiting_told = waiting if all(known.told for known in self._waits.values()) else None
@@ -134,13 +170,25 @@ class Novelty:
                     if last is not None:
                         said[pod[1]] = last
                     continue
+                if last is not None and last != statement and self._is_held_back(last, statement, now):
+                    known.told = False
+                    said[pod[1]] = last
+                    continue
                 if last != statement:
                     fresh.append(pod)
                 said[pod[1]] = statement
             if fresh:
+                known.worded = now
                 told.append(replace(group, pods=tuple(fresh)))
         known.groups, known.since, known.said = groups, since, said
         return told
+
+    def _is_held_back(self, last: tuple[str, str, str], new: tuple[str, str, str], now: float) -> bool:
+        """Is this the same statement in other words, and have there been too many of those?"""
+        if (last[0], last[2]) != (new[0], new[2]) or self._rewordings.spend(now):
+            return False
+        self._holds_back = True
+        return True
 
     def forget(self, uids: Iterable[str]) -> None:
         """Let the next statement about these pods pass, whatever it is."""
