@@ -14,12 +14,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from vcray.actors.local_runtime import ActiveTransport, Activity
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api import names
-from vcray.api.jsonview import dig_str
+from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.quantity import parse_quantity
 from vcray.api.resources import (
@@ -70,8 +70,8 @@ tiers:
 @dataclass(frozen=True, slots=True)
 class DayResult:
     """`finished` of `submitted` objects by kind, `failed` those that ended badly; `left` what is still there at the end: pods,
-    PodGroups, and cpu that queues count as allocated. `share_error`: per queue, the time-averaged share while all had demand, against its
-    weight's, as a fraction of the latter. Virtual hours, wall seconds."""
+    PodGroups, and cpu that queues count as allocated. `share_error`: per queue, the time-averaged dominant share while all had demand for
+    theirs, against its weight's, as a fraction of the latter. Virtual hours, wall seconds."""
 
     submitted: dict[str, int]
     finished: dict[str, int]
@@ -93,12 +93,29 @@ def run_day(plan: Plan, patience_h: float = 48.0) -> DayResult:
     return asyncio.run(_Day(plan).run(patience_h))
 
 
+Usage: TypeAlias = dict[str, int]
+"""Cpu and memory in nano-units."""
+
+
 @dataclass(slots=True)
 class _Shares:
-    """Cpu-seconds of each queue while all had demand."""
+    """Dominant share of each queue, summed over the seconds in which each of them wanted at least what its weight asks for."""
 
     used: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0
+
+    def look(
+        self, weights: Mapping[str, int], held: Mapping[str, Usage], wanted: Mapping[str, Usage], room: Usage
+    ) -> None:
+        """Count the last step in, if there was enough demand; amounts by queue, and of all nodes."""
+        total = sum(weights.values())
+        for queue, weight in weights.items():
+            asked = {name: held[queue].get(name, 0) + wanted[queue].get(name, 0) for name in room}
+            if _dominant(asked, room) < weight / total:
+                return
+        self.seconds += STEP_S
+        for queue in weights:
+            self.used[queue] = self.used.get(queue, 0.0) + _dominant(held[queue], room) * STEP_S
 
     def errors(self, weights: Mapping[str, int]) -> dict[str, float]:
         total, all_used = sum(weights.values()), sum(self.used.values())
@@ -108,6 +125,10 @@ class _Shares:
             queue: round(self.used.get(queue, 0.0) / all_used * total / weight - 1.0, 4)
             for queue, weight in weights.items()
         }
+
+
+def _dominant(amounts: Mapping[str, int], room: Mapping[str, int]) -> float:
+    return max(amounts.get(name, 0) / whole for name, whole in room.items())
 
 
 class _Day:
@@ -126,6 +147,7 @@ class _Day:
         self._failed: Counter[str] = Counter()
         self._shares = _Shares()
         self._down: list[tuple[float, str]] = []
+        self._node: JsonObject = {"cpu": str(plan.node_cpu), "memory": f"{4 * plan.node_cpu}Gi"}
         self._fleet: Fleet
 
     async def run(self, patience_h: float) -> DayResult:
@@ -162,7 +184,7 @@ class _Day:
         workloads = Workloads(self._transport, self._time, controllers=(*OF_PODS, *OF_NODES))
         await workloads.start()
         stack.push_async_callback(workloads.stop)
-        shape = NodeShape(str(plan.node_cpu), "1Ti", 250, 0)
+        shape = NodeShape(dig_str(self._node, "cpu"), dig_str(self._node, "memory"), 250, 0)
         self._fleet = Fleet(
             self._transport, plan.nodes, shape, FleetOptions(lease_period_s=LEASE_S), time=self._time
         )
@@ -210,19 +232,21 @@ class _Day:
 
     async def _look(self, all_arrived: bool) -> None:
         await self._take_ended()
-        demand = {
-            dig_str(each, "spec", "queue")
-            for each in (await self._client.list(PODGROUPS)).items
-            if dig_str(each, "status", "phase") in ("Pending", "Inqueue")
+        weights = self._plan.weights
+        wanted: dict[str, Usage] = {queue: {} for queue in weights}
+        for group in (await self._client.list(PODGROUPS)).items:
+            queue = wanted.get(dig_str(group, "spec", "queue"))
+            if queue is not None and dig_str(group, "status", "phase") in ("Pending", "Inqueue"):
+                for name, amount in _amounts(dig_object(group, "spec", "minResources")).items():
+                    queue[name] = queue.get(name, 0) + amount
+        held = {
+            dig_str(each, "metadata", "name"): _amounts(dig_object(each, "status", "allocated"))
+            for each in (await self._client.list(QUEUES)).items
         }
-        if demand >= set(self._plan.weights):
-            self._shares.seconds += STEP_S
-            for queue in (await self._client.list(QUEUES)).items:
-                name = dig_str(queue, "metadata", "name")
-                if name in self._plan.weights:
-                    allocated = dig_str(queue, "status", "allocated", "cpu") or "0"
-                    used = parse_quantity(allocated) / 1e9 * STEP_S
-                    self._shares.used[name] = self._shares.used.get(name, 0.0) + used
+        up = self._plan.nodes - len(self._down)
+        self._shares.look(
+            weights, held, wanted, {name: up * each for name, each in _amounts(self._node).items()}
+        )
 
     async def _take_ended(self) -> None:
         """Note what has ended and take it away, as a platform does; RayClusters are deleted when their time is over."""
@@ -250,8 +274,13 @@ class _Day:
         groups = (await self._client.list(PODGROUPS)).items
         queues = (await self._client.list(QUEUES)).items
         charged = sum(
-            parse_quantity(dig_str(each, "status", "allocated", "cpu") or "0") // 10**9
+            _amounts(dig_object(each, "status", "allocated"))["cpu"] // 10**9
             for each in queues
             if dig_str(each, "metadata", "name") != names.ROOT_QUEUE
         )
         return {"pods": len(pods), "podgroups": len(groups), "cpu": charged}
+
+
+def _amounts(listed: JsonObject) -> Usage:
+    """Cores and bytes of a resource list, in nano-units."""
+    return {name: parse_quantity(dig_str(listed, name) or "0") for name in ("cpu", "memory")}

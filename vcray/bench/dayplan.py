@@ -79,7 +79,7 @@ def _template(arrival: Arrival, name: str, seconds: int, **spec: object) -> Json
         "name": name,
         "image": "none",
         "command": list(command),
-        "resources": {"requests": {"cpu": str(arrival.cpu)}},
+        "resources": {"requests": {"cpu": str(arrival.cpu), "memory": f"{2 * arrival.cpu}Gi"}},
     }
     made: JsonObject = {"spec": {"containers": [container], **spec}}  # type: ignore[dict-item]
     return made
@@ -137,7 +137,7 @@ def _pytorch_job(arrival: Arrival) -> tuple[Resource, JsonObject]:
 
 
 def _spark(arrival: Arrival) -> tuple[Resource, JsonObject]:
-    driver = {"cores": arrival.cpu, "memory": "512m"}
+    driver = {"cores": arrival.cpu, "memory": f"{1600 * arrival.cpu}m"}
     spec = {
         "type": "Scala",
         "mode": "cluster",
