@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test test-unit lint kubernetes crds bench bench-full oracle-full crash-full watchers-full soak-full conformance-full suite ci lock clean help
+.PHONY: install demo test test-unit lint kubernetes crds bench oracle-full crash-full watchers-full soak-full day-full conformance-full suite ci lock clean help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -64,7 +64,11 @@ watchers-full: install kubernetes ## 5,000 changes to each of 100 watchers, on b
 soak-full: install ## 1,000 rounds of random demand in which evictions must come to rest
 	@VCRAY_SOAK=1000 $(BIN)/python -m pytest -q tests/properties/test_soak.py --timeout 3600
 
-conformance-full: install kubernetes ## all of Volcano's end-to-end behaviours on a real cluster, and a churn of 500 jobs
+day-full: install ## a mixed day of 1,000 objects in six queues on 500 nodes that fail
+	@VCRAY_FULL=1 $(BIN)/python -m pytest -q -rP tests/bench/test_day.py
+
+conformance-full: install kubernetes ## all scenarios and Volcano's end-to-end behaviours on a real cluster, and a churn of 500 jobs
+	@VCRAY_REQUIRE_APISERVER=1 $(BIN)/python -m pytest -q tests/scenarios/test_servers.py --timeout 600
 	@VCRAY_FULL=1 VCRAY_REQUIRE_APISERVER=1 $(BIN)/python -m pytest -q tests/e2e/release --timeout 600
 	@VCRAY_CHURN=500,10 VCRAY_REQUIRE_APISERVER=1 $(BIN)/python -m pytest -q tests/e2e/test_churn.py --timeout 3600
 

@@ -11,7 +11,7 @@ import asyncio
 import random
 import time as wall
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
@@ -88,9 +88,11 @@ class DayResult:
         return self.submitted == self.finished and not any(self.left.values())
 
 
-def run_day(plan: Plan, patience_h: float = 48.0) -> DayResult:
-    """Play a day; it ends when all has ended, or after `patience_h` virtual hours."""
-    return asyncio.run(_Day(plan).run(patience_h))
+def run_day(
+    plan: Plan, patience_h: float = 48.0, tell: Callable[[int, str], None] = lambda ended, clock: None
+) -> DayResult:
+    """Play a day; it ends when all has ended, or after `patience_h` virtual hours. `tell` hears how many have ended, at what time."""
+    return asyncio.run(_Day(plan).run(patience_h, tell))
 
 
 Usage: TypeAlias = dict[str, int]
@@ -150,7 +152,7 @@ class _Day:
         self._node: JsonObject = {"cpu": str(plan.node_cpu), "memory": f"{4 * plan.node_cpu}Gi"}
         self._fleet: Fleet
 
-    async def run(self, patience_h: float) -> DayResult:
+    async def run(self, patience_h: float, tell: Callable[[int, str], None]) -> DayResult:
         begun = wall.perf_counter()
         async with AsyncExitStack() as stack:
             await self._start(stack)
@@ -159,7 +161,9 @@ class _Day:
                 if self._time.now() - self._began > patience_h * 3600:
                     break
                 waiting = await self._submit(waiting)
-                await self._step(all_arrived=not waiting)
+                await self._step()
+                hours = (self._time.now() - self._began) / 3600
+                tell(self._finished.total(), f"{hours:.1f} h")
             await self._time.advance(600, self._activity.quiet)
             left = await self._left()
             virtual = self._time.now() - self._began
@@ -209,10 +213,10 @@ class _Day:
             self._running[resource, each.name] = float("inf")
         return [each for each in waiting if each.at_s > now]
 
-    async def _step(self, all_arrived: bool) -> None:
+    async def _step(self) -> None:
         self._fail_nodes()
         await self._time.advance(STEP_S, self._activity.quiet)
-        await self._look(all_arrived)
+        await self._look()
 
     # -- failures -------------------------------------------------------------------------------------------------------
 
@@ -230,7 +234,7 @@ class _Day:
 
     # -- looking --------------------------------------------------------------------------------------------------------
 
-    async def _look(self, all_arrived: bool) -> None:
+    async def _look(self) -> None:
         await self._take_ended()
         weights = self._plan.weights
         wanted: dict[str, Usage] = {queue: {} for queue in weights}

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from vcray.cli.progress import Told, each_told
+
 if TYPE_CHECKING:
     from vcray.api.meta import JsonObject, JsonValue
     from vcray.sim.backend import Backend
     from vcray.sim.runner import Result
     from vcray.sim.scenario import Scenario
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def command(
     _check_configurations(scenarios)
     if on_ray and backend != "in-process":
         raise InputError(Problem("VC0502", "--on-ray", "goes with --backend in-process alone"))
-    with _progress(len(scenarios)) as tell:
+    with each_told(len(scenarios)) as tell:
         if on_ray:
             outcomes = _sweep(scenarios, repeat, ray_address, tell)
         else:
@@ -154,7 +154,7 @@ async def _run_all(
     backend: str,
     kubeconfig: Path | None,
     repeat: int | None,
-    tell: Progress,
+    tell: Told,
 ) -> list[Outcome]:
     from vcray.log import configure
     from vcray.sim.runner import run_scenario
@@ -170,7 +170,7 @@ async def _run_all(
 
 
 def _sweep(
-    scenarios: Sequence[tuple[Path, Scenario]], repeat: int | None, address: str | None, tell: Progress
+    scenarios: Sequence[tuple[Path, Scenario]], repeat: int | None, address: str | None, tell: Told
 ) -> list[Outcome]:
     """Each scenario as a task of its own: runs are independent and in virtual time, so where they run changes nothing."""
     from vcray.actors.ray_ground import found_address
@@ -205,33 +205,6 @@ async def _worlds(backend: str, kubeconfig: Path | None) -> AsyncIterator[Callab
 
     async with embedded() if backend == "embedded" else connected(kubeconfig) as transport:
         yield on_server(transport)
-
-
-class _Bar(AbstractContextManager[Progress]):
-    """A progress bar on standard error, gone when the work is done."""
-
-    def __init__(self, total: int) -> None:
-        from rich.console import Console
-        from rich.progress import Progress as RichProgress
-
-        self._bar = RichProgress(console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task("", total=total)
-        self._started = False
-
-    def __enter__(self) -> Progress:
-        self._bar.start()
-        return self._tell
-
-    def _tell(self, name: str) -> None:
-        self._bar.update(self._task, description=name, advance=1 if self._started else 0)
-        self._started = True
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-
-def _progress(total: int) -> AbstractContextManager[Progress]:
-    return _Bar(total) if sys.stderr.isatty() else nullcontext(lambda name: None)
 
 
 def _print(outcomes: Sequence[Outcome], output: str, verbose: bool) -> None:
