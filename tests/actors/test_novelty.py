@@ -178,12 +178,12 @@ def test_other_words_for_the_same_wait_go_out_at_a_bounded_rate_the_longest_sile
 
     first = novelty.keep(said("0/2 nodes"), now=200.0)
     assert [each.job for each in first.waiting] == jobs[:REWORDINGS_AT_ONCE]
-    assert novelty.due == 205.0
+    assert novelty.due == 212.0
     assert novelty.keep(said("0/3 nodes"), now=200.0).waiting == ()
 
-    second = novelty.keep(said("0/3 nodes"), now=205.0)
+    second = novelty.keep(said("0/3 nodes"), now=212.0)
     assert [each.job for each in second.waiting] == jobs[REWORDINGS_AT_ONCE:]
-    assert novelty.keep(said("0/3 nodes"), now=210.0).waiting != ()
+    assert novelty.keep(said("0/3 nodes"), now=224.0).waiting != ()
     assert novelty.due is None
 
 

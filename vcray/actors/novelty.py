@@ -23,7 +23,7 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 30.0
 AGAIN_S = 10.0
 """A gate that is still there after about so long is removed once more."""
 
-REWORDINGS_A_S, REWORDINGS_AT_ONCE = 50.0, 250
+REWORDINGS_A_S, REWORDINGS_AT_ONCE = 20.0, 240
 """How many pods may say in other words that they wait as before, in the long run and after a rest."""
 
 COMPLAINTS = ("Unschedulable",)
