@@ -54,7 +54,7 @@ LEASE_S: Final = 300.0
 OUTAGE_S: Final = 3600.0
 OPERATORS: Final = {"kuberay": "", "training-operator": "", "spark-operator": ""}
 CONF: Final = """
-actions: "enqueue, allocate, backfill"
+actions: "enqueue, allocate, reclaim, backfill"
 tiers:
 - plugins:
   - name: priority
@@ -63,7 +63,7 @@ tiers:
   - name: drf
   - name: predicates
   - name: proportion
-  - name: nodeorder
+  - name: binpack
 """
 
 

@@ -14,16 +14,16 @@ from vcray.api.resources import JOBS, PYTORCHJOBS, RAYCLUSTERS, SPARKAPPLICATION
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One object: `pods` workers of `cpu` cores that run for `run_s` seconds. `faulty`: one of them fails once."""
+    """One object: `pods` pods of `cpu` cores that run for `run_s` seconds; it starts with `least` of them."""
 
     at_s: float
     kind: str
     name: str
     queue: str
     pods: int
+    least: int
     cpu: int
     run_s: int
-    faulty: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,9 @@ def plan_of(
 ) -> Plan:
     """A plan with so many objects of each kind, spread evenly over the queues and over the first two hours.
 
-    Sizes are such that the cluster is wanted several times over: all queues have demand for most of the day. ValueError for a kind that
-    there is none of, or a size below 1."""
+    Sizes are such that the cluster is wanted several times over: all queues have demand for most of the day. Every other object is
+    elastic, so that what a queue may have is not a matter of which gangs happen to fit together. ValueError for a kind that there is none
+    of, or a size below 1."""
     unknown = next((kind for kind in counts if kind not in MADE), None)
     if unknown is not None:
         raise ValueError(f"a day has no {unknown}")
@@ -56,17 +57,17 @@ def plan_of(
     arrivals = []
     for kind, number in counts.items():
         for index in range(number):
-            queue = dice.choices(names_of_queues, shares)[0]
+            pods = dice.randint(2, 12)
             arrivals.append(
                 Arrival(
                     at_s=dice.uniform(0, 600),
                     kind=kind,
                     name=f"{kind.lower()}-{index}",
-                    queue=queue,
-                    pods=dice.randint(2, 12),
+                    queue=dice.choices(names_of_queues, shares)[0],
+                    pods=pods,
+                    least=2 if index % 2 else pods,
                     cpu=dice.choice((1, 2, 4)),
                     run_s=dice.randint(20, 90) * 60,
-                    faulty=dice.random() < 0.1,
                 )
             )
     arrivals.sort(key=lambda each: (each.at_s, each.name))
@@ -95,17 +96,16 @@ def _head(arrival: Arrival, resource: Resource, **annotations: str) -> JsonObjec
 
 
 def _job(arrival: Arrival) -> tuple[Resource, JsonObject]:
-    policies = [
-        {"event": "TaskCompleted", "action": "CompleteJob"},
-        {"event": "PodEvicted", "action": "RestartJob"},
-    ]
+    policies = [{"event": "TaskCompleted", "action": "CompleteJob"}]
+    if arrival.least == arrival.pods:
+        policies.append({"event": "PodEvicted", "action": "RestartJob"})
     task = {
         "name": "t",
         "replicas": arrival.pods,
         "template": _template(arrival, "main", arrival.run_s, restartPolicy="OnFailure"),
     }
     spec = {
-        "minAvailable": arrival.pods,
+        "minAvailable": arrival.least,
         "schedulerName": names.SCHEDULER_NAME,
         "queue": arrival.queue,
         "maxRetry": 20,
@@ -119,9 +119,15 @@ def _ray_cluster(arrival: Arrival) -> tuple[Resource, JsonObject]:
     group = {
         "groupName": "workers",
         "replicas": arrival.pods - 1,
+        "minReplicas": arrival.least - 1,
+        "maxReplicas": arrival.pods - 1,
         "template": _template(arrival, "worker", 10**7),
     }
-    spec = {"headGroupSpec": {"template": _template(arrival, "head", 10**7)}, "workerGroupSpecs": [group]}
+    spec = {
+        "enableInTreeAutoscaling": arrival.least < arrival.pods,
+        "headGroupSpec": {"template": _template(arrival, "head", 10**7)},
+        "workerGroupSpecs": [group],
+    }
     head = _head(arrival, RAYCLUSTERS, **{"day/life": str(arrival.run_s)})
     return RAYCLUSTERS, {**head, "spec": spec}  # type: ignore[dict-item]
 
@@ -131,9 +137,11 @@ def _pytorch_job(arrival: Arrival) -> tuple[Resource, JsonObject]:
         template = _template(arrival, "pytorch", arrival.run_s)
         return {"replicas": count, "restartPolicy": "OnFailure", "template": template}
 
-    specs = {"Master": replicas(1), "Worker": replicas(arrival.pods - 1)}
-    spec = {"runPolicy": {"cleanPodPolicy": "All"}, "pytorchReplicaSpecs": specs}
-    return PYTORCHJOBS, {**_head(arrival, PYTORCHJOBS), "spec": spec}  # type: ignore[dict-item]
+    specs: JsonObject = {"Master": replicas(1), "Worker": replicas(arrival.pods - 1)}
+    spec: JsonObject = {"runPolicy": {"cleanPodPolicy": "All"}, "pytorchReplicaSpecs": specs}
+    if arrival.least < arrival.pods:
+        spec["elasticPolicy"] = {"minReplicas": arrival.least - 1, "maxReplicas": arrival.pods - 1}
+    return PYTORCHJOBS, {**_head(arrival, PYTORCHJOBS), "spec": spec}
 
 
 def _spark(arrival: Arrival) -> tuple[Resource, JsonObject]:
