@@ -6,6 +6,7 @@ import signal
 import socket
 import sys
 import tempfile
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,10 @@ import yaml
 from tests.cli.up_process import Up, descendants, eventually, listening, refused, running
 from vcray.cli.runtime_folder import RuntimeFolder
 from vcray.cli.up import control_plane_command
+from vcray.cluster.objects.persistence import Database
+from vcray.cluster.server.kept import certificate_authority, signing_key
+from vcray.errors import InputError
+from vcray.kube.certificates import new_authority
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
@@ -179,6 +184,40 @@ def test_a_data_directory_that_cannot_be_used_is_one_sentence(tmp_path, file, co
     assert said.startswith("VC0603 ")
     assert said.endswith(sentence)
     assert [each.name for each in folder.iterdir()] == [file]
+
+
+@pytest.mark.parametrize("file", ["ca.crt", "ca.key", "accounts.key"])
+@pytest.mark.parametrize("left", [0, 100])
+def test_a_key_of_a_data_directory_that_is_cut_off_is_one_sentence_and_stays_as_it_is(tmp_path, file, left):
+    folder = tmp_path / "data"
+    Database(folder).close()
+    certificate_authority(folder)
+    signing_key(folder)
+    cut = (folder / file).read_bytes()[:left]
+    (folder / file).write_bytes(cut)
+
+    code, said = refused(tmp_path, "--data-dir", folder, "--cluster-only")
+
+    assert code == 2
+    assert said == f"VC0603 {folder}/{file}: is broken or cut off; restore a copy of it or remove the folder"
+    assert (folder / file).read_bytes() == cut
+
+
+def test_an_authority_whose_key_is_gone_is_not_replaced_in_silence(tmp_path):
+    folder = tmp_path / "data"
+    certificate_authority(folder)
+    (folder / "ca.key").unlink()
+
+    with pytest.raises(InputError, match=r"VC0603 .*/ca.key: cannot be read: No such file or directory"):
+        certificate_authority(folder)
+
+
+def test_an_authority_that_has_ended_is_told(tmp_path):
+    (tmp_path / "ca.crt").write_bytes((old := new_authority(lifetime=timedelta(seconds=-1))).certificate)
+    (tmp_path / "ca.key").write_bytes(old.key)
+
+    with pytest.raises(InputError, match=r"VC0603 .*/ca.crt: ended on .*; remove it and ca.key"):
+        certificate_authority(tmp_path)
 
 
 def test_a_kubeconfig_that_cannot_be_written_is_one_sentence(tmp_path):

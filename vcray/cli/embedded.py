@@ -12,7 +12,6 @@ from vcray.api.crds import all_crds
 from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, STORAGECLASSES
 from vcray.cli.fasttime import FastTime
 from vcray.cli.hosting import ClusterOptions
-from vcray.cli.runtime_folder import write_atomically
 from vcray.cluster.kubelet import Fleet, NodeShape
 from vcray.cluster.objects.persistence import Database
 from vcray.cluster.objects.review import User
@@ -23,6 +22,7 @@ from vcray.cluster.storageclasses import default_class
 from vcray.cluster.workloads.manager import Workloads
 from vcray.cluster.workloads.volumes.provisioning import default_storage_class
 from vcray.errors import InputError, Problem
+from vcray.files import write_atomically
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import AlreadyExists
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vcray.cli.child import Child
-from vcray.cli.runtime_folder import Running, RuntimeFolder, write_atomically
+from vcray.cli.runtime_folder import Running, RuntimeFolder
 from vcray.errors import InputError, Problem, VcrayError
+from vcray.files import write_atomically
 
 
 @dataclass(frozen=True, slots=True)

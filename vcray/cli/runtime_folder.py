@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from vcray.errors import InputError, Problem
+from vcray.files import write_atomically
 
 STATE = "state.json"
 KUBECONFIG = "kubeconfig"
@@ -160,16 +161,3 @@ def _same(lock: int, path: Path) -> bool:
         return os.fstat(lock).st_ino == path.stat().st_ino
     except FileNotFoundError:
         return False
-
-
-def write_atomically(file: Path, content: bytes) -> None:
-    """Write a file that only its owner can read; others see the old content or the new, never half. Raises OSError."""
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}-")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(content)
-        os.replace(name, file)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise

@@ -29,14 +29,6 @@ class Certificate:
     certificate: bytes
     key: bytes
 
-    @classmethod
-    def read(cls, folder: Path, name: str) -> Certificate | None:
-        """The pair kept as `name.crt` and `name.key`, or None if it is not there."""
-        certificate, key = folder / f"{name}.crt", folder / f"{name}.key"
-        if not (certificate.is_file() and key.is_file()):
-            return None
-        return cls(certificate.read_bytes(), key.read_bytes())
-
     def write(self, folder: Path, name: str) -> None:
         """Keep the pair; the key is readable by its owner alone."""
         (folder / f"{name}.crt").write_bytes(self.certificate)
@@ -66,6 +58,11 @@ def new_authority(name: str = "vcray", lifetime: timedelta = LIFETIME) -> Certif
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     signed = builder.add_extension(usage, critical=True).add_extension(identifier, critical=False)
     return _pair(signed.sign(key, hashes.SHA256()), key)
+
+
+def valid_until(pair: Certificate) -> datetime:
+    """When a certificate ends. ValueError when it is none."""
+    return x509.load_pem_x509_certificate(pair.certificate).not_valid_after_utc
 
 
 def serving_certificate(

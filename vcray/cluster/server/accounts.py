@@ -33,6 +33,14 @@ def new_signing_key() -> bytes:
     )
 
 
+def key_of(pem: bytes) -> ec.EllipticCurvePrivateKey:
+    """The elliptic private key in a PEM. ValueError when there is none."""
+    loaded = serialization.load_pem_private_key(pem, None)
+    if not isinstance(loaded, ec.EllipticCurvePrivateKey):
+        raise ValueError("an elliptic key is needed")
+    return loaded
+
+
 @dataclass(frozen=True, slots=True)
 class Binding:
     """What a token is good for: audiences, seconds, and the object it ends with (None for none)."""
@@ -115,10 +123,7 @@ class Accounts:
 
     def _signing_key(self) -> ec.EllipticCurvePrivateKey:
         if self._key is None:
-            loaded = serialization.load_pem_private_key(self._pem or new_signing_key(), None)
-            if not isinstance(loaded, ec.EllipticCurvePrivateKey):
-                raise ValueError("the signing key of service accounts must be an elliptic one")
-            self._key = loaded
+            self._key = key_of(self._pem or new_signing_key())
         return self._key
 
 

@@ -25,13 +25,13 @@ from vcray.cluster.admission.webhooks import Remarks, Webhooks
 from vcray.cluster.objects.review import Review, User
 from vcray.cluster.objects.store import Store
 from vcray.cluster.objects.watching import Delivery
-from vcray.cluster.server.accounts import new_signing_key
 from vcray.cluster.server.answers import refusal
 from vcray.cluster.server.api import Api
 from vcray.cluster.server.attributes import Attributes
 from vcray.cluster.server.bootstrap import bootstrap
 from vcray.cluster.server.fairness import Fairness
 from vcray.cluster.server.inprocess import MAX_BODY, InProcessTransport
+from vcray.cluster.server.kept import certificate_authority, signing_key
 from vcray.cluster.server.requests import Request
 from vcray.cluster.server.subresources import LogReader
 from vcray.cluster.server.tokens import ADMIN, ANONYMOUS, impersonated, new_token
@@ -86,7 +86,7 @@ class EmbeddedServer:
         self._delivery = Delivery(self.store.storage)
         self._webhooks = Webhooks(self.store.storage, self.store.catalog)
         self._fairness = Fairness(self.store)
-        key = _signing_key(options.folder)
+        key = signing_key(options.folder) if options.folder else b""
         self.api = Api(
             self.store, users=users, signing_key=key, reviewer=self._review, read_log=options.read_log
         )
@@ -253,26 +253,9 @@ async def _body(request: web.BaseRequest) -> bytes | None:
     return b"".join(parts) or None
 
 
-def _signing_key(folder: Path | None) -> bytes:
-    """The key of service accounts' tokens, kept in the folder so that tokens outlive a restart."""
-    if folder is None:
-        return b""
-    file = folder / "accounts.key"
-    if not file.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        file.touch(mode=0o600)
-        file.write_bytes(new_signing_key())
-    return file.read_bytes()
-
-
 def _certificates(options: ServerOptions) -> tuple[Certificate, Certificate]:
-    """The authority (kept in the folder, if there is one) and a fresh serving certificate."""
-    authority = Certificate.read(options.folder, "ca") if options.folder else None
-    if authority is None:
-        authority = new_authority()
-        if options.folder:
-            options.folder.mkdir(parents=True, exist_ok=True)
-            authority.write(options.folder, "ca")
+    """The authority and a fresh serving certificate, which is shown in the folder too, if there is one."""
+    authority = certificate_authority(options.folder) if options.folder else new_authority()
     hosts = tuple(dict.fromkeys((options.host, "127.0.0.1", "localhost")))
     serving = serving_certificate(authority, hosts)
     if options.folder:
