@@ -1,4 +1,4 @@
-"""One page of a server that is not Kubernetes': what a controller asks for with `Fetch`.
+"""One page of a server that is not Kubernetes': what a controller asks for with `Fetch`, and what Ray's dashboards are asked for.
 
 Such servers are asked once in a while, so each page has a connection of its own.
 """
@@ -19,8 +19,16 @@ LARGEST: Final = 100 * 2**20
 """Bytes that an answer may have: Volcano's own limit (pkg/controllers/hypernode/discovery/ufm)."""
 
 
-async def fetch(url: str, headers: Mapping[str, str], verify: bool, timeout_s: float) -> Response:
-    """GET a page. Raises Unreachable, also for an answer that does not end in time or is larger than `LARGEST`."""
+async def fetch(
+    url: str,
+    headers: Mapping[str, str],
+    verify: bool,
+    timeout_s: float,
+    largest: int | None = None,
+    follows: bool = True,
+) -> Response:
+    """GET a page, also where another `follows` whom the server refers to. Raises Unreachable, also for an answer that does not end
+    in time or has more than `largest` bytes (`LARGEST`)."""
     timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=CONNECT_TIMEOUT_S)
     tls = True if verify else lenient_tls()
     try:
@@ -28,9 +36,15 @@ async def fetch(url: str, headers: Mapping[str, str], verify: bool, timeout_s: f
             aiohttp.ClientSession(
                 timeout=timeout, headers={"User-Agent": "vcray", "Accept": JSON}
             ) as session,
-            session.get(url, headers=dict(headers), ssl=tls, proxy=environment_proxy(url)) as answer,
+            session.get(
+                url,
+                headers=dict(headers),
+                ssl=tls,
+                proxy=environment_proxy(url),
+                allow_redirects=follows,
+            ) as answer,
         ):
-            body = await _body(answer, url)
+            body = await _body(answer, url, LARGEST if largest is None else largest)
             return Response(
                 answer.status, body, {name.lower(): text for name, text in answer.headers.items()}
             )
@@ -38,13 +52,13 @@ async def fetch(url: str, headers: Mapping[str, str], verify: bool, timeout_s: f
         raise Unreachable(Problem("VC0401", url, _sentence(error, timeout_s))) from error
 
 
-async def _body(answer: aiohttp.ClientResponse, url: str) -> bytes:
+async def _body(answer: aiohttp.ClientResponse, url: str, largest: int) -> bytes:
     parts: list[bytes] = []
     size = 0
     async for part in answer.content.iter_any():
         size += len(part)
-        if size > LARGEST:
-            raise Unreachable(Problem("VC0401", url, f"the answer has more than {LARGEST >> 20} MiB"))
+        if size > largest:
+            raise Unreachable(Problem("VC0401", url, f"the answer has more than {largest >> 20} MiB"))
         parts.append(part)
     return b"".join(parts)
 
