@@ -22,7 +22,7 @@ from vcray.actors.runtime import Time
 from vcray.actors.underway import UnderWay
 from vcray.api.meta import JsonObject
 from vcray.api.resources import JOBS, Resource
-from vcray.controllers.base import Change, Controller, Effects, Outcome, ReconcileError, Request
+from vcray.controllers.base import Change, Controller, Effects, Outcome, ReconcileError, Request, Seen
 from vcray.kube.client import KubeClient
 from vcray.kube.events import EventRecorder
 from vcray.log import get_logger
@@ -74,6 +74,9 @@ class ControllerHost:
         for each in self._watched:
             self._unsynced[each.full_name] += len(self._only.get(each, ("",)))
         self._unsynced = +self._unsynced
+        self._full = asyncio.Event()
+        if not self._unsynced:
+            self._full.set()
         self._queue = _Queue()
         self._tries: dict[tuple[str, Request], _Tries] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -84,6 +87,15 @@ class ControllerHost:
     def watched(self) -> tuple[Resource, ...]:
         """All resources that some controller watches."""
         return self._watched
+
+    @property
+    def seen(self) -> Seen:
+        """All mirrors, for work beside the controllers in this process."""
+        return self._mirrors
+
+    async def wait_full(self) -> None:
+        """Until every mirror is full."""
+        await self._full.wait()
 
     async def start(self) -> None:
         for index in range(self._workers):
@@ -110,6 +122,8 @@ class ControllerHost:
             case Synced(resource=name):
                 self._unsynced.subtract([name])
                 self._unsynced = +self._unsynced
+                if not self._unsynced:
+                    self._full.set()
                 self._wake.set()
             case _:
                 raise TypeError(type(message).__name__)
