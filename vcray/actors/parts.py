@@ -332,6 +332,7 @@ async def _controllers(place: Place, part: str) -> None:
 async def _integrations(place: Place, part: str) -> None:
     from vcray.actors.hosted import integrations_of
     from vcray.actors.installed import watch_installed
+    from vcray.actors.raydashboards import follow_dashboards
     from vcray.actors.reconciler import ControllerHost
     from vcray.integrations.keeping import GroupKeeper
     from vcray.integrations.trails import Trails
@@ -361,6 +362,7 @@ async def _integrations(place: Place, part: str) -> None:
     watch_all(place, client, always, handle)
     others = [each for each in host.watched if each not in always]
     watch_installed(place, client, others, handle)
+    follow_dashboards(place, client, host)
 
 
 async def _admission(place: Place, part: str) -> None:

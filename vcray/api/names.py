@@ -101,6 +101,7 @@ START_TOGETHER: Final = "vcray.io/start-together"  # annotation on objects that 
 START_TOGETHER_COUNT: Final = "vcray.io/start-together-count"  # annotation: how many they are to be
 NETWORK_TOPOLOGY_HIGHEST_TIER_ALLOWED: Final = "volcano.sh/network-topology-highest-tier-allowed"  # label
 RAY_PRIORITY_CLASS: Final = "ray.io/priority-class-name"  # label on RayCluster, RayJob, RayService
+RAY_WORK: Final = "vcray.io/ray-work"  # annotation on Ray's workers: the pod-deletion-cost that we gave
 
 # Queue (annotations)
 HIERARCHY: Final = "volcano.sh/hierarchy"

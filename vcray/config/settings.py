@@ -102,6 +102,11 @@ class Settings(BaseModel):
         ("*",),
         description="kinds of other operators whose PodGroups are made: NAME or -NAME, * for all others; all when there are none",
     )
+    ray_dashboard_period_s: float = Field(
+        30.0,
+        ge=0,
+        description="seconds between two questions to each RayCluster's dashboard about its workers; 0: none is asked",
+    )
     sharding_configmap: str = Field(
         "volcano-sharding-configmap",
         description="ConfigMap with key sharding.yaml for the sharding controller; empty for none",

@@ -79,6 +79,17 @@ class Metrics(VolcanoMetrics):
             ["result"],
             registry=registry,
         )
+        self.ray_dashboard_refreshes = Counter(
+            "vcray_ray_dashboard_refreshes",
+            "Questions to dashboards of RayClusters, by result: ok, failed.",
+            ["result"],
+            registry=registry,
+        )
+        self.ray_dashboards_silent = Gauge(
+            "vcray_ray_dashboards_silent",
+            "RayClusters whose dashboard gave no answer when it was asked last.",
+            registry=registry,
+        )
         self.config_problems = Counter(
             "vcray_config_problems",
             "Faults found in a scheduler configuration, by code.",
