@@ -141,24 +141,35 @@ class Claims:
             if group:
                 s.put(pod, s.best(pod, idle or group), "Pipelined")
                 return True
-        return any(self._on_node(claim, others, node) for node in self._walk(claim))
+        return any(self._on_node(claim, others, node) for node in self._walk(claim, others))
 
-    def _walk(self, claim: Claim) -> list[Node]:
+    def _walk(self, claim: Claim, others: list[Job]) -> list[Node]:
         s = self.s
         allowed = [node for node in s.cluster.nodes.values() if s.allowed_by_object(claim.pod, node)]
         if claim.kind == "reclaim":
-            return sorted(allowed, key=lambda node: -s.rank[node.name])
+            fixed = sorted(allowed, key=lambda node: -s.rank[node.name])
+            return sorted(fixed, key=lambda node: self._price(claim, others, node))
         return s.ranked(claim.pod, allowed) if allowed else []
 
-    def _on_node(self, claim: Claim, others: list[Job], node: Node) -> bool:
+    def _price(self, claim: Claim, others: list[Job], node: Node) -> int:
+        """What those cost in all who would go there first; what is cheaper than nothing saves nothing."""
+        victims = self._victims(claim, others, node)
+        going = self._fewest(claim.pod, node, victims) or victims[:1]
+        return sum(max(0, deletion_cost(victim)) for victim in going)
+
+    def _victims(self, claim: Claim, others: list[Job], node: Node) -> list[Pod]:
+        """Those who may go on a node, least valuable first; none where all are too few."""
         pod = claim.pod
         candidates = self._candidates(claim, others, node)
         chosen = self._allowed(claim, candidates)
         victims = [victim for _, victim in candidates if victim in chosen]
-        if not victims:
-            return False
         room = plus(node.future_idle(), total_of(victim.request for victim in victims))
-        if not pod.best_effort and not filters.fits(pod.request, room):
+        return victims if pod.best_effort or filters.fits(pod.request, room) else []
+
+    def _on_node(self, claim: Claim, others: list[Job], node: Node) -> bool:
+        pod = claim.pod
+        victims = self._victims(claim, others, node)
+        if not victims:
             return False
         mark = len(self.s.journal)
         fewest = self._fewest(pod, node, victims)

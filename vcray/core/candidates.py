@@ -22,7 +22,7 @@ Key = tuple[object, ...]
 
 
 class Pool:
-    """The tasks (rows) of a pool, those on nodes. `sums` (R, N): what they hold there; `holds` (N,): any left?"""
+    """The tasks (rows) of a pool, those on nodes. `sums` (R, N): what they hold there; `holds` (N,): any left? `costs`: `deletion_costs`."""
 
     def __init__(self, view: View, chains: Chains, ledger: Ledger, tasks: Int) -> None:
         self.view = view
@@ -31,7 +31,8 @@ class Pool:
         table = view.snapshot.tasks
         nodes = len(view.snapshot.nodes)
         order = ascending_tasks(view, chains, tasks, -table.node[tasks].astype(np.int64))
-        self.tasks: Int = by_cost(view, chains, order[::-1].copy())
+        self.costs = deletion_costs(view)
+        self.tasks: Int = by_cost(view, chains, order[::-1].copy(), self.costs)
         of = table.node[self.tasks]
         self.start: Int = np.searchsorted(of, np.arange(nodes + 1))
         self.request = view.requests[:, table.shape[self.tasks]]
@@ -111,10 +112,9 @@ def _cost(notes: Notes) -> int:
     return int(text) if digits.isascii() and digits.isdecimal() and abs(int(text)) < 2**31 else 0
 
 
-def by_cost(view: View, chains: Chains, tasks: Int) -> Int:
+def by_cost(view: View, chains: Chains, tasks: Int, costs: Int | None) -> Int:
     """Tasks that stand by node, least valuable first, with those of one job on one node so that of equal ones, for the plugins,
     the cheaper go first. Places that a job has among others stay the job's."""
-    costs = deletion_costs(view)
     if costs is None or not len(tasks):
         return tasks
     table, place = view.snapshot.tasks, np.arange(len(tasks))

@@ -136,13 +136,28 @@ class Hunt:
 
         Plugins judged those behind the ones taken as if these were gone, which they are now; where none are left the next tier
         may name others, and where a job that gave has moved among the candidates plugins judge all anew. Where nodes go by score,
-        which the last claim has moved, it must still be the best."""
+        which the last claim has moved, it must still be the best; where they go by cost too."""
+        if pool.costs is not None and not self.scored:
+            yield from self._cheap_first(cls, pool.costs, self.yields(claim, cls, pool, others))
+            return
         known: Yield | None = None
         if self._more is not None and self._more[:2] == (key, self.session.ledger.version):
             known = self._more[2] if self._more[2].victims else None
             if known is not None and not self.scored:
                 yield known
         yield from self.yields(claim, cls, pool, others, known)
+
+    def _cheap_first(self, cls: Class, costs: Int, found: Iterator[Yield]) -> Iterator[Yield]:
+        """Those whose victims cost nothing in the order they come, then the others by what the victims cost in all."""
+        dear: list[tuple[int, Yield]] = []
+        for each in found:
+            going = self._fewest(cls, each) or each.victims[:1]
+            cost = int(np.maximum(costs[going], 0).sum())
+            if cost:
+                dear.append((cost, each))
+            else:
+                yield each
+        yield from (each for _, each in sorted(dear, key=lambda pair: pair[0]))
 
     # ---- where ----
 
