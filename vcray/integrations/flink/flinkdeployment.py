@@ -18,6 +18,8 @@ from vcray.integrations.base import Asks, Gang, Integration, Malformed, Member, 
 from vcray.integrations.binarysizes import memory_bytes
 from vcray.integrations.flink import _clusters as flink
 
+FINISHED: Final = ("FINISHED", "FAILED", "CANCELED")
+"""States of a job that has ended. Its JobManager stays to be asked about it, native TaskManagers go."""
 _SLOTS: Final = "taskmanager.numberOfTaskSlots"
 _MAIN_CONTAINER: Final = "flink-main-container"
 _MEMORY: Final = {"jobManager": "1600m", "taskManager": "1728m"}
@@ -42,8 +44,10 @@ class FlinkDeployment(Integration):
             gone = raw.text(owner, "status", "jobManagerDeploymentStatus") == "MISSING"
             return () if gone else (Gang(name),)
         masters = count(spec, "spec.jobManager.replicas", "jobManager", "replicas", default=1)
-        workers = _task_managers(spec)
-        at_once = workers if raw.text(spec, "mode") == "standalone" else 0
+        standalone = raw.text(spec, "mode") == "standalone"
+        over = raw.text(owner, "status", "jobStatus", "state") in FINISHED and not standalone
+        workers = 0 if over else _task_managers(spec)
+        at_once = workers if standalone else 0
         return (
             Gang(
                 name,

@@ -9,10 +9,13 @@ from vcray.api.resources import DEPLOYMENTS, FLINKDEPLOYMENTS, PODS, Resource
 from vcray.cluster.operators.base import Follow, Operator, phase, pod_of
 from vcray.controllers import raw
 from vcray.controllers.base import Change, Create, Effects, Request, Seen, Steps, must
+from vcray.integrations.flink.flinkdeployment import FINISHED
 
 
 class FlinkDeployments(Operator):
-    """Operator and JobManager in one. The amounts are Flink's: memory `2048m` is 2 GiB."""
+    """Operator and JobManager in one. The amounts are Flink's: memory `2048m` is 2 GiB.
+
+    No job runs: write `status.jobStatus.state` to let it end."""
 
     resource: ClassVar[Resource] = FLINKDEPLOYMENTS
     owns: ClassVar[tuple[Resource, ...]] = (DEPLOYMENTS, PODS)
@@ -68,8 +71,12 @@ class FlinkDeployments(Operator):
             must(outcome, "create Deployment")
 
     def _task_managers(self, obj: JsonObject, deployment: JsonObject, pods: list[JsonObject]) -> Steps[None]:
-        there = set(map(raw.name, pods))
-        wanted = raw.number(obj, "spec", "job", "parallelism")
+        workers = [each for each in pods if raw.labels_of(each).get("component") == "taskmanager"]
+        there = set(map(raw.name, workers))
+        over = raw.text(obj, "status", "jobStatus", "state") in FINISHED
+        wanted = 0 if over else raw.number(obj, "spec", "job", "parallelism")
+        spare = [each for each in workers if int(raw.name(each).rpartition("-")[2]) > wanted]
+        yield from self.remove(PODS, [each for each in spare if not raw.terminating(each)])
         reference = raw.owner_reference("apps/v1", "Deployment", deployment)
         for number in range(1, wanted + 1):
             name = f"{raw.name(obj)}-taskmanager-1-{number}"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar, Final
 
 from vcray.api import names
 from vcray.api.meta import JsonObject
 from vcray.api.resources import PODS, Resource
-from vcray.cluster.operators.base import Operator, phase
+from vcray.cluster.operators.base import Follow, Operator, phase
 from vcray.controllers import raw
-from vcray.controllers.base import Effects, Seen, Steps
+from vcray.controllers.base import Change, Effects, Request, Seen, Steps
 from vcray.integrations.spark import _pods as spark
 
 EXECUTORS: Final = "vcray.io/spark-executors"
@@ -26,20 +27,23 @@ class SparkDrivers(Operator):
     def name(self) -> str:
         return "spark-driver"
 
+    def requests(self, change: Change, seen: Seen) -> Iterable[Request]:
+        """A driver; the driver of an executor, also of one that is gone: it asks for another then."""
+        pod = change.object
+        name = raw.name(pod)
+        if spark.role(pod) == spark.EXECUTOR:
+            name = raw.text(raw.controller(pod), "name")
+        return (Follow(raw.namespace(pod), name),)
+
     def follow(self, obj: JsonObject, seen: Seen, now: float) -> Effects:
-        """One turn of a driver, or of the driver of an executor."""
-        labels = raw.labels_of(obj)
-        if spark.role(obj) == spark.EXECUTOR:
-            driver = seen.get(PODS, raw.namespace(obj), raw.text(raw.controller(obj), "name"))
-        else:
-            driver = obj
-        if driver is None or spark.role(driver) != spark.DRIVER or spark.OPERATOR_APP in labels:
+        """One turn of a driver."""
+        if spark.role(obj) != spark.DRIVER or spark.OPERATOR_APP in raw.labels_of(obj):
             return
-        executors = self.owned(PODS, driver, seen)
-        if phase(driver) in ("Succeeded", "Failed"):
+        executors = self.owned(PODS, obj, seen)
+        if phase(obj) in ("Succeeded", "Failed"):
             yield from self.remove(PODS, executors)
-        elif phase(driver) == "Running":
-            yield from self._executors(driver, executors)
+        elif phase(obj) == "Running":
+            yield from self._executors(obj, executors)
 
     def _executors(self, driver: JsonObject, there: list[JsonObject]) -> Steps[None]:
         taken = {raw.name(each) for each in there}
