@@ -102,11 +102,15 @@ class Steps:
 
     async def _patch(self, step: PatchStep) -> None:
         resource, namespace = _resource(step)
-        if step.delay_event:
-            await self._backend.hold(resource, namespace or "", step.name)
-        await self._backend.client.patch(
-            resource, namespace, step.name, step.patch, subresource=step.subresource
-        )
+        names = [step.name]
+        if set(step.name) & set("*?["):
+            names = await self._names(resource, namespace, step.name) or names
+        for name in names:
+            if step.delay_event:
+                await self._backend.hold(resource, namespace or "", name)
+            await self._backend.client.patch(
+                resource, namespace, name, step.patch, subresource=step.subresource
+            )
 
     async def _delete(self, target: Target, where: str) -> None:
         resource, namespace = _resource(target)
