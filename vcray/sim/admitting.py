@@ -11,7 +11,8 @@ from typing import Final
 import jsonpatch
 import msgspec
 
-from vcray.api.jsonview import dig_str
+from vcray.api import names
+from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import NAMESPACES, PODGROUPS, QUEUES, Resource
 from vcray.integrations.admission import service as integrations_service
@@ -52,6 +53,8 @@ class Admitting:
 
     def _complete(self, service: Service, target: Target, body: bytes) -> bytes:
         obj: JsonObject = msgspec.json.decode(body)
+        if service.resource == PODGROUPS:  # webhooks see what the definition fills in; a rule goes by this alone
+            obj["spec"] = {"queue": names.DEFAULT_QUEUE, **dig_object(obj, "spec")}
         name = dig_str(obj, "metadata", "name")
         answer = service.admit(Request("CREATE", target.namespace, name, obj, {}, self, _RULES))
         if not answer.patch:
