@@ -1,7 +1,10 @@
-"""Every kind of object is shown in every mode that it has: coverage.yaml names the scenarios, and they have the steps that it takes."""
+"""Every kind of object is shown in every mode that it has: coverage.yaml names the scenarios, and they have the steps that it takes.
+
+The manifests, traps and cases of the reference have tests as well."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +19,7 @@ from vcray.api.resources import resolve
 from vcray.integrations.known import built_in
 from vcray.sim.scenario import Expectations, Scenario, Step
 
+TESTS = Path(__file__).parents[1]
 TABLE: Mapping[str, dict] = yaml.safe_load(Path(__file__).with_name("coverage.yaml").read_text())
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 SIZES = {"replicas", "parallelism", "initialExecutors", "vcray.io/spark-executors"}
@@ -250,3 +254,21 @@ def test_a_scenario_in_which_nothing_happens_shows_nothing(aspect) -> None:
     idle = Scenario.model_validate({"name": "idle", "given": given, "expect": {"running": {"p": 1}}})
 
     assert not ASPECTS[aspect](World(idle, frozenset({"v1 Pod"})))
+
+
+def test_every_manifest_of_the_reference_is_restated() -> None:
+    manifests = yaml.safe_load(Path(__file__).with_name("manifests.yaml").read_text())
+    places = [place.split(": ", 1) for found in manifests.values() for place in found]
+
+    assert [*manifests] == [*range(1, 31)]
+    assert [(file, words) for file, words in places if words not in (TESTS / file).read_text()] == []
+
+
+def test_every_trap_and_case_has_a_test_that_bears_its_name() -> None:
+    files = [*TESTS.rglob("*.py"), *TESTS.rglob("*.yaml")]
+    found = [name for file in files for name in re.findall(r"(?:def test|name: [xo])_\w+", file.read_text())]
+    said = "\n".join(found)
+    traps = [f"t{number}" for number in range(1, 35) if not re.search(rf"_t0?{number}_", said)]
+    cases = [f"o_{number:03}" for number in range(76, 81) if f"o_{number:03}" not in said]
+
+    assert traps + cases == []
