@@ -141,8 +141,7 @@ class GroupKeeper:
         if change.new is None or old == new:
             return
         for kind in self._kinds:
-            for owner in seen.list(kind, raw.name(change.new)):
-                yield Ref.of(kind, owner)
+            yield from (Ref.of(kind, owner) for owner in seen.list(kind, raw.name(change.new)))
 
     # -- carrying out ---------------------------------------------------------------------------------------------------
 
@@ -180,13 +179,14 @@ class GroupKeeper:
             return
         asks = speaker.asked(owner, self._finder(seen))
         namespace = seen.get(NAMESPACES, "", raw.namespace(owner))
-        ours = choices.is_ours(asks, owner, namespace, self._schedulers) and speaker.begun(owner, seen)
-        if not made_here and not ours:
+        if not made_here and not choices.is_ours(asks, owner, namespace, self._schedulers):
             return
         try:
             gangs = speaker.gangs(owner, seen)
         except Malformed as error:
             yield Emit(owned.resource, owner, "Warning", INVALID, str(error))
+            return
+        if not made_here and not speaker.begun(owner, seen):
             return
         shared = together.name_of(owner) if gangs else ""
         if shared:

@@ -53,7 +53,9 @@ class Admitting:
 
     def _complete(self, service: Service, target: Target, body: bytes) -> bytes:
         obj: JsonObject = msgspec.json.decode(body)
-        if service.resource == PODGROUPS:  # webhooks see what the definition fills in; a rule goes by this alone
+        if (
+            service.resource == PODGROUPS
+        ):  # webhooks see what the definition fills in; a rule goes by this alone
             obj["spec"] = {"queue": names.DEFAULT_QUEUE, **dig_object(obj, "spec")}
         name = dig_str(obj, "metadata", "name")
         answer = service.admit(Request("CREATE", target.namespace, name, obj, {}, self, _RULES))

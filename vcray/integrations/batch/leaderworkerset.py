@@ -37,6 +37,9 @@ class LeaderWorkerSet(Integration):
         return Asks(templates=_templates(owner))
 
     def gangs(self, owner: JsonObject, seen: Seen) -> Sequence[Gang]:
+        count(owner, "spec.replicas", "spec", "replicas", default=1)
+        _written_size(owner)
+        _written_template(owner)
         told = [(leader, _gang(owner, leader, seen)) for leader in _leaders(owner, seen)]
         return tuple(gang for leader, gang in told if _begun(owner, leader, seen))
 
@@ -103,6 +106,10 @@ def _size(owner: JsonObject, leader: JsonObject) -> int:
     written = raw.annotation(leader, SIZE)
     if written.isdecimal() and int(written) > 0:
         return int(written)
+    return _written_size(owner)
+
+
+def _written_size(owner: JsonObject) -> int:
     where = "spec.leaderWorkerTemplate.size"
     size = count(owner, where, "spec", "leaderWorkerTemplate", "size", default=1)
     if size < 1:
@@ -113,6 +120,10 @@ def _size(owner: JsonObject, leader: JsonObject) -> int:
 def _worker_template(owner: JsonObject, leader: JsonObject, seen: Seen) -> JsonObject:
     for made in seen.owned(STATEFULSETS, raw.uid(leader)):
         return raw.table(made, "spec", "template")
+    return _written_template(owner)
+
+
+def _written_template(owner: JsonObject) -> JsonObject:
     path = ("spec", "leaderWorkerTemplate", "workerTemplate")
     return pod_template(owner, ".".join(path), *path)
 

@@ -9,7 +9,7 @@ from vcray.api.meta import JsonObject
 from vcray.api.resources import DASKJOBS, Resource
 from vcray.controllers import raw
 from vcray.controllers.base import Seen
-from vcray.integrations.base import Asks, Gang, Integration, Member
+from vcray.integrations.base import Asks, Gang, Integration, Member, template
 from vcray.integrations.dask import daskcluster as dask
 
 
@@ -26,7 +26,8 @@ class DaskJob(Integration):
         return Asks(templates=tuple(raw.table(spec, *path) for path in parts))
 
     def gangs(self, owner: JsonObject, seen: Seen) -> Sequence[Gang]:
-        return ()
+        template(owner, "spec.job", "spec", "job")
+        return ()  # its cluster has one
 
     def member(self, owner: JsonObject, pod: JsonObject) -> Member | None:
         return Member(dask.group_name(raw.name(owner)), dask.RUNNER)

@@ -32,7 +32,8 @@ class RayService(Integration):
         return ray.asks_of(raw.table(spec, "rayClusterConfig"), raw.text(spec, "managedBy"))
 
     def gangs(self, owner: JsonObject, seen: Seen) -> Sequence[Gang]:
-        return ()
+        ray.parts_of(raw.table(owner, "spec", "rayClusterConfig"), "spec.rayClusterConfig")
+        return ()  # its clusters have theirs
 
     def member(self, owner: JsonObject, pod: JsonObject) -> Member | None:
         return None

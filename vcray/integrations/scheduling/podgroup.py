@@ -38,10 +38,10 @@ class NativePodGroup(Integration):
         return Asks(priority_class=raw.text(owner, "spec", "priorityClassName"), by_pods=True)
 
     def gangs(self, owner: JsonObject, seen: Seen) -> Sequence[Gang]:
-        least = _min_count(owner)
         members = _members(owner, seen)
         if not members:
             return ()
+        least = _min_count(owner)
         room: Usage = {}
         for pod in [pod for pod in members if raw.text(pod, "status", "phase") not in _ENDED][:least]:
             add_usage(room, effective(raw.table(pod, "spec"), "requests"))
