@@ -188,3 +188,24 @@ def test_objects_of_another_manager_are_left_alone():
 
     assert world.pods() == []
     assert world.podgroups() == []
+
+
+@pytest.mark.parametrize("mode", ["K8sJobMode", "SidecarMode"])
+@pytest.mark.parametrize(
+    ("annotations", "runs"), [({}, "python train.py"), ({"vcray.io/stand-in-script": "sleep 7"}, "sleep 7")]
+)
+def test_who_submits_runs_the_entrypoint_or_the_script_that_stands_in_for_it(mode, annotations, runs):
+    world = kuberay()
+    job = golden(by_case("11, 12, 17 plain job"))
+    spec = {**job["spec"], "submissionMode": mode, "entrypoint": "python train.py"}
+    world.put(RAYJOBS, {**job, "metadata": {**job["metadata"], "annotations": annotations}, "spec": spec})
+    world.settle()
+    make_ready(world)
+
+    templates = [raw.table(each, "spec", "template") for each in world.list(KUBERNETES_JOBS)]
+
+    containers = [
+        each for pod in templates or world.list(PODS) for each in raw.tables(pod, "spec", "containers")
+    ]
+    (submitter,) = [each for each in containers if each["name"] == "ray-job-submitter"]
+    assert submitter["command"] == ["sh", "-c", runs]

@@ -28,6 +28,8 @@ from vcray.controllers.base import (
 
 VOLCANO: Final = "volcano"
 """The gang support of an operator that makes PodGroups itself."""
+SCRIPT: Final = "vcray.io/stand-in-script"
+"""Annotation of ours on an object: the shell script that its driver runs here, in place of a program that is not here."""
 
 
 @dataclass(frozen=True, slots=True)

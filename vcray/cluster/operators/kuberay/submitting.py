@@ -1,6 +1,7 @@
 """How a RayJob is handed to its cluster: by a Job of its own, by a container beside the head, or by nobody that is seen here.
 
-There is no Ray to hand it to: who submits runs the entrypoint itself, and ends as that ends."""
+There is no Ray to hand it to: who submits runs the entrypoint itself, or the job's own script for it (`base.SCRIPT`), and ends as that
+ends."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from vcray.api import names
 from vcray.api.jsonview import holds
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import KUBERNETES_JOBS, PODS
-from vcray.cluster.operators.base import pod_of
+from vcray.cluster.operators.base import SCRIPT, pod_of
 from vcray.cluster.operators.kuberay import gangs, templates, words
 from vcray.controllers import raw
 from vcray.controllers.base import Seen
@@ -108,7 +109,7 @@ def _of_sidecar(cluster: JsonObject, seen: Seen) -> str:
 
 
 def _command(job: JsonObject) -> list[JsonValue]:
-    return ["sh", "-c", raw.text(job, "spec", "entrypoint") or "true"]
+    return ["sh", "-c", raw.annotation(job, SCRIPT) or raw.text(job, "spec", "entrypoint") or "true"]
 
 
 def _default(job: JsonObject) -> JsonObject:

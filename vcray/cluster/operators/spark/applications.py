@@ -9,7 +9,7 @@ from vcray.api import names
 from vcray.api.meta import JsonObject, JsonValue, seconds_of
 from vcray.api.resources import PODGROUPS, PODS, SPARKAPPLICATIONS, Resource
 from vcray.clock import rfc3339
-from vcray.cluster.operators.base import Follow, Operator, phase, pod_of
+from vcray.cluster.operators.base import SCRIPT, Follow, Operator, phase, pod_of
 from vcray.cluster.operators.spark import gangs
 from vcray.controllers import raw
 from vcray.controllers.base import Again, Change, Create, Effects, Request, Seen, Steps, must
@@ -17,12 +17,10 @@ from vcray.integrations.spark import _pods as spark
 
 _ENDED: Final = ("Succeeded", "Failed")
 _FINISHED: Final = ("COMPLETED", "FAILED")
-SCRIPT: Final = "vcray.io/stand-in-script"
-"""Annotation on a SparkApplication: the shell script that its driver runs here in place of Spark; without it the driver runs on."""
 
 
 class SparkApplications(Operator):
-    """Operator, spark-submit and driver in one.
+    """Operator, spark-submit and driver in one. Without a script (`base.SCRIPT`) a driver runs on.
 
     Spark's load is not played: with dynamicAllocation a running driver has `initialExecutors` executors, within the limits, and a
     change of that number while it runs is taken for a change of its load."""
