@@ -115,6 +115,24 @@ def test_every_example_has_a_manifest_and_a_row() -> None:
         assert f"]({folder.name}/README.md)" in rows, folder
 
 
+@pytest.mark.parametrize(("folder", "script"), [("ray-data", "prepare"), ("ray-train", "train")])
+def test_a_ray_job_runs_the_script_beside_it(folder: str, script: str) -> None:
+    objects = list(yaml.safe_load_all((EXAMPLES / folder / "manifest.yaml").read_text()))
+    job = next(each for each in objects if each["kind"] == "RayJob")
+
+    cluster = job["spec"]["rayClusterSpec"]
+    head = cluster["headGroupSpec"]["template"]["spec"]
+    (workers,) = cluster["workerGroupSpecs"]
+    python, path, *arguments = job["spec"]["entrypoint"].split()
+    assert (python, path) == ("python", f"/scripts/{script}.py")
+    assert {"name": "scripts", "configMap": {"name": script}} in head["volumes"]
+    typed = steps((EXAMPLES / folder / "README.md").read_text())[0][0]
+    assert typed == f"kubectl create configmap {script} --from-file=examples/{folder}/{script}.py"
+    assert (EXAMPLES / folder / f"{script}.py").exists()
+    if script == "train":
+        assert arguments[2:] == [str(workers["minReplicas"]), str(workers["maxReplicas"])]
+
+
 def test_workflow_of_the_pipeline_makes_the_objects_of_its_script() -> None:
     folder = EXAMPLES / "pipeline"
     templates = yaml.safe_load((folder / "workflow.yaml").read_text())["spec"]["templates"][1:]
