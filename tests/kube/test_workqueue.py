@@ -142,3 +142,27 @@ def test_task_that_is_cancelled_under_a_turn_costs_the_turn_and_not_the_worker()
         return done, queue.failures
 
     assert asyncio.run(whole()) == (["b"], 1)
+
+
+def test_key_that_fails_for_ever_keeps_its_worker_and_the_others_their_turns() -> None:
+    async def whole() -> tuple[int, list[str]]:
+        time, tries, done = VirtualTime(), 0, []
+
+        async def work(key: str) -> None:
+            nonlocal tries
+            if key == "bad":
+                tries += 1
+                raise Conflict("never")
+            done.append(key)
+
+        queue: WorkQueue[str] = WorkQueue("q", time, work, workers=1)
+        queue.start()
+        for _ in range(1100):
+            queue.add("bad")
+            await settle()
+        queue.add("good")
+        await settle()
+        await queue.stop()
+        return tries, done
+
+    assert asyncio.run(whole()) == (1100, ["good"])

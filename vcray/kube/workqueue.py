@@ -27,6 +27,8 @@ Work = Callable[[K], Awaitable[float | None]]
 log = get_logger("workqueue")
 
 FIRST_RETRY_S, LAST_RETRY_S = 0.01, 30.0
+DOUBLINGS = 30
+"""After so many failures a retry comes no later: a key may fail for days, and a power of two outgrow a float."""
 TOLD_AFTER = 5
 """Failures in a row of one key after which the log says so."""
 
@@ -206,7 +208,7 @@ class WorkQueue(Generic[K]):
             count = self._failed[key] = self._failed.get(key, 0) + 1
             if count == TOLD_AFTER and not isinstance(error, Conflict):
                 log.warning("cannot finish, trying on", queue=self.name, key=str(key), why=str(error))
-            self.add_after(key, min(FIRST_RETRY_S * 2 ** (count - 1), LAST_RETRY_S))
+            self.add_after(key, min(FIRST_RETRY_S * 2 ** min(count - 1, DOUBLINGS), LAST_RETRY_S))
             return
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and _is_stopping():

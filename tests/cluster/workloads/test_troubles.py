@@ -8,9 +8,9 @@ from functools import partial
 
 from tests.cluster.workloads.playing import play
 from vcray.actors.timekeeping import VirtualTime
-from vcray.api.jsonview import dig_objects, dig_str
+from vcray.api.jsonview import dig_int, dig_objects, dig_str
 from vcray.api.meta import JsonObject
-from vcray.api.resources import EVENTS, NODES, PODS
+from vcray.api.resources import EVENTS, NODES, PODS, REPLICASETS
 from vcray.cluster.kubelet import Fleet, FleetOptions
 from vcray.cluster.objects.store import Store
 from vcray.cluster.server.inprocess import InProcessTransport
@@ -196,3 +196,18 @@ async def test_events_go_an_hour_after_they_were_last_written(world: World) -> N
     left = {dig_str(each, "metadata", "name") for each in (await world.client.list(EVENTS, "default")).items}
     assert "once" not in left
     assert "again" in left
+
+
+@played
+async def test_pods_that_are_refused_are_tried_ever_more_seldom(world: World) -> None:
+    template: JsonObject = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"priorityClassName": "none", "containers": [{"name": "main", "image": "nginx"}]},
+    }
+    spec: JsonObject = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+
+    await world.client.create(REPLICASETS, "default", {"metadata": {"name": "web"}, "spec": spec})
+    await world.pass_time(60)
+
+    told = (await world.client.list(EVENTS, "default")).items
+    assert 5 < sum(dig_int(each, "count") for each in told if each["reason"] == "FailedCreate") < 30

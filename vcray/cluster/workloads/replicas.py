@@ -90,7 +90,9 @@ class ReplicaController(Controller):
         if refused is not None and short:
             reason = "FailedCreate" if short > 0 else "FailedDelete"
             message = refused.message if isinstance(refused, ApiError) else str(refused)
-            conditions = set_condition(conditions, FAILURE, "True", reason, message, self.shared.now())
+            told = any(each.get("type") == FAILURE and each.get("reason") == reason for each in conditions)
+            if not told:  # a message names a pod; written anew it would bring the next turn at once
+                conditions = set_condition(conditions, FAILURE, "True", reason, message, self.shared.now())
         elif refused is None:
             conditions = [each for each in conditions if each.get("type") != FAILURE]
         listed: list[JsonValue] = [*conditions]

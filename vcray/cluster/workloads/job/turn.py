@@ -267,4 +267,4 @@ class Turn:
 
 def backoff_end(last_failure: float, failures: int) -> float:
     """When the wait after so many failures in a row is over."""
-    return last_failure + min(10.0 * 2.0 ** (failures - 1), 600.0) if failures else 0.0
+    return last_failure + min(10.0 * 2.0 ** min(failures - 1, 10), 600.0) if failures else 0.0
