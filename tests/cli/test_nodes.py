@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,8 @@ from vcray.cli.main import execute
 @pytest.mark.parametrize(
     ("flags", "why"),
     [
-        (["--cpu", "many"], "--cpu"),
+        (["--cpu", "many"], "--cpu: must be an amount such as 8 or 16Gi, got 'many'"),
+        (["--memory", "-4Gi"], "--memory: must be an amount such as 8 or 16Gi, got '-4Gi'"),
         (["--resource", "fpga"], "must be NAME=VALUE, got 'fpga'"),
         (["--label", "=x"], "must be NAME=VALUE"),
         (["--taint", "gpu=yes"], "must be NAME=VALUE:EFFECT"),
@@ -84,3 +86,22 @@ def test_kept_nodes_stay(server: EmbeddedServer) -> None:
 
     assert names(server) == {"kept-0"}
     server.client.delete("/api/v1/nodes/kept-0")
+
+
+@pytest.mark.embedded
+def test_nodes_that_somebody_plays_are_not_taken_over(server: EmbeddedServer) -> None:
+    child = nodes(server, "--count", "2", "--prefix", "mine")
+    wait_until(lambda: names(server) == {"mine-0", "mine-1"}, "two nodes")
+    leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/mine-1"
+    wait_until(lambda: server.client.exists(leases), "their leases")
+
+    second = [sys.executable, "-m", "vcray.cli.main", "nodes", "--kubeconfig", str(server.kubeconfig)]
+    refused = subprocess.run([*second, "--count", "1", "--prefix", "mine"], capture_output=True, text=True)
+    there = names(server)
+    child.stop()
+
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1] == (
+        "VC0502 --prefix mine: somebody plays mine-0, as its lease tells; choose another --prefix, or end that one first"
+    )
+    assert there == {"mine-0", "mine-1"}

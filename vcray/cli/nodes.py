@@ -77,17 +77,18 @@ def command(
     """
     import asyncio
 
+    from vcray.cli.amounts import amount
     from vcray.cluster.kubelet import FleetOptions, NodeShape
     from vcray.log import configure
 
     configure("info")
     shape = NodeShape(
-        cpu=_amount("--cpu", cpu),
-        memory=_amount("--memory", memory),
+        cpu=amount("--cpu", cpu),
+        memory=amount("--memory", memory),
         pods=pods,
         gpu=gpu,
         gpu_resource=gpu_resource,
-        extra={name: _amount("--resource", value) for name, value in map(_Pair("--resource"), resources)},
+        extra={name: amount("--resource", value) for name, value in map(_Pair("--resource"), resources)},
         labels=dict(map(_Pair("--label"), labels)),
         taints=tuple(map(_taint, taints)),
     )
@@ -107,6 +108,7 @@ async def _run(
     import signal
 
     from vcray.cluster.kubelet import Fleet
+    from vcray.errors import InputError, Problem
     from vcray.kube.auth import load
 
     stop = asyncio.Event()
@@ -115,6 +117,10 @@ async def _run(
     transport = await load(kubeconfig, context)
     fleet = Fleet(transport, count, shape, options)
     try:
+        played = await fleet.played()
+        if played:
+            what = f"somebody plays {played[0]}, as its lease tells; choose another --prefix, or end that one first"
+            raise InputError(Problem("VC0502", f"--prefix {options.prefix}", what))
         await fleet.start()
         click.echo(
             f"{count} nodes {options.prefix}-0 to {options.prefix}-{count - 1} are Ready; Ctrl-C ends them"
@@ -123,17 +129,6 @@ async def _run(
     finally:
         await fleet.stop(remove=not keep)
         await transport.close()
-
-
-def _amount(flag: str, text: str) -> str:
-    from vcray.api.quantity import parse_quantity
-    from vcray.errors import InputError, Problem
-
-    try:
-        parse_quantity(text)
-    except ValueError as error:
-        raise InputError(Problem("VC0502", flag, str(error))) from error
-    return text
 
 
 class _Pair:

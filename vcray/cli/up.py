@@ -103,17 +103,21 @@ def command(
     """
     import asyncio
 
+    from vcray.cli.amounts import amount
     from vcray.cli.hosting import ClusterOptions
     from vcray.cli.rayaddress import check_ray_address
     from vcray.cli.runtime_folder import RuntimeFolder
+    from vcray.errors import InputError, Problem
 
-    if passed_on.get("ray_address") is not None and passed_on["runtime"] == "ray":
+    if passed_on.get("ray_address") is not None:
+        if passed_on["runtime"] != "ray":
+            raise InputError(Problem("VC0502", "--ray-address", "goes with --runtime ray alone"))
         check_ray_address(str(passed_on["ray_address"]))
     options = ClusterOptions(
         port=port,
         nodes=nodes,
-        node_cpu=_amount("--node-cpu", node_cpu),
-        node_memory=_amount("--node-memory", node_memory),
+        node_cpu=amount("--node-cpu", node_cpu),
+        node_memory=amount("--node-memory", node_memory),
         node_gpu=node_gpu,
         node_pods=node_pods,
         data_dir=data_dir,
@@ -123,18 +127,6 @@ def command(
         default_scheduler=cluster_only and not no_default_scheduler,
     )
     return asyncio.run(_run(options, RuntimeFolder(name)))
-
-
-def _amount(flag: str, given: str) -> str:
-    from vcray.api.quantity import QuantityError, canonical
-    from vcray.errors import InputError, Problem
-
-    try:
-        return canonical(given)
-    except QuantityError as error:
-        raise InputError(
-            Problem("VC0502", flag, f"must be an amount such as 8 or 16Gi, got {given!r}")
-        ) from error
 
 
 def _stand_ins(spelled: str) -> dict[str, str]:

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import Struct
 
+from vcray.api.jsonview import dig_int, dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import LEASES, NODES
+from vcray.api.times import seconds_of
 from vcray.api.wire_meta import Condition
 from vcray.cluster.kubelet.following import changes
 from vcray.cluster.kubelet.keeper import PodKeeper
@@ -110,6 +112,25 @@ class Fleet:
         self._following = 0
         self.pods = PodKeeper(self._client, self._time, self.slots.get, self.options.start_s)
         self._tasks: list[asyncio.Task[None]] = []
+
+    async def played(self) -> list[str]:
+        """Nodes of this fleet's name, or of a name that it would use, that somebody else keeps alive: their leases run."""
+        nodes = (await self._client.list(NODES)).items
+        wanted = {f"{self.options.prefix}-{number}" for number in range(self._count)}
+        ours = {
+            dig_str(node, "metadata", "name")
+            for node in nodes
+            if dig_str(node, "metadata", "name") in wanted
+            or dig_str(node, "metadata", "labels", FLEET_LABEL) == self.options.name
+        }
+        if not ours:
+            return []
+        now, leases = self._time.now(), (await self._client.list(LEASES, LEASE_NAMESPACE)).items
+        return sorted(
+            name
+            for each in leases
+            if (name := dig_str(each, "metadata", "name")) in ours and _runs(each, now)
+        )
 
     async def start(self) -> None:
         """Register the nodes, then play their kubelets. Raises VcrayError if the server cannot be used."""
@@ -253,6 +274,11 @@ class Fleet:
         with suppress(AlreadyExists):
             await self._client.request("POST", LEASES.path(LEASE_NAMESPACE), None, body)
         slot.lease_known = True
+
+
+def _runs(lease: JsonObject, now: float) -> bool:
+    renewed = seconds_of(dig_str(lease, "spec", "renewTime"))
+    return renewed is not None and now < renewed + dig_int(lease, "spec", "leaseDurationSeconds")
 
 
 async def _each(slots: Iterable[NodeSlot], act: Callable[[NodeSlot], Awaitable[None]]) -> None:
