@@ -47,6 +47,7 @@ JOB_NAMESPACE: Final = "volcano.sh/job-namespace"  # label
 TASK_SPEC: Final = "volcano.sh/task-spec"  # label and annotation
 TASK_INDEX: Final = "volcano.sh/task-index"  # label and annotation
 TASK_PRIORITY: Final = "volcano.sh/task-priority"  # annotation, int32
+LEADING: Final = 2**31 - 1  # task priority of pods that lead their gang: placed first, evicted last
 JOB_VERSION: Final = "volcano.sh/job-version"  # annotation
 JOB_RETRY_COUNT: Final = "volcano.sh/job-retry-count"  # annotation
 TEMPLATE_UID: Final = "volcano.sh/template-uid"  # annotation

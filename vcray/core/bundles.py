@@ -15,6 +15,7 @@ import numpy as np
 
 from vcray.core.arrays import Int
 from vcray.core.candidates import deletion_costs, queue_ranks
+from vcray.core.leaders import must_stay
 from vcray.core.order import job_keys
 from vcray.core.policy import Chains
 from vcray.core.subjobs import SubJob, ready_tasks
@@ -61,7 +62,9 @@ class Bundles:
         surplus = _Surplus(self.view, job, self._ending)
         if surplus.broken:
             return [Bundle(job, tuple(rows), True)]
-        safe = [task for task in rows if surplus.take(task)]
+        stay = must_stay(self.view, np.array(rows, dtype=np.int64))
+        leads = dict.fromkeys(rows, False) if stay is None else dict(zip(rows, stay.tolist(), strict=True))
+        safe = [task for task in rows if not leads[task] and surplus.take(task)]
         kept = set(safe)
         moving = bool(self.view.jobs.count[Status.BINDING, job])
         whole = [task for task in rows if task not in kept and not moving]

@@ -45,7 +45,7 @@ class DryRuns(Hunt):
         super().__init__(session, ClaimKind.PREEMPT, scored=True)
         self._limits = limits
 
-    def _evict_somewhere(self, claim: Claim, cls: Class, pool: Pool, others: bool, key: object) -> bool:
+    def _evict_among(self, claim: Claim, cls: Class, pool: Pool, others: bool, key: object) -> bool:
         ledger = self.session.ledger
         left = self._limits.of(len(self.session.view.snapshot.nodes))
         best: _Plan | None = None

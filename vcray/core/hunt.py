@@ -2,7 +2,7 @@
 
 First it looks where the pod may go as things are: nobody is evicted for what fits. Then it walks the nodes in the action's
 order, a chunk at a time: plugins judge the candidates of the whole chunk, and on the first node where what may go is enough
-the least valuable go, no more than needed. A claim succeeds only with its pod promised to the node in the ledger, after
+the least valuable go, no more than needed. Who leads a gang is left out as long as any node can do without. A claim succeeds only with its pod promised to the node in the ledger, after
 quota and filters were asked again: nothing is evicted for a pod that would not fit then.
 """
 
@@ -18,6 +18,7 @@ from vcray.core.arrays import Bool, Int
 from vcray.core.candidates import Pool
 from vcray.core.choose import Scope
 from vcray.core.classes import Class
+from vcray.core.leaders import must_stay
 from vcray.core.ranking import Ranking, best_first
 from vcray.core.session import Session
 from vcray.core.tables import MISSING, Status
@@ -58,6 +59,10 @@ class Hunt:
         self._failed: WeakKeyDictionary[Pool, dict[object, int]] = WeakKeyDictionary()
         self._more: tuple[object, int, Yield, bool] | None = None
         self._looked = False
+        self._spares = True
+        """Are leaders left out?"""
+        self._left_out = False
+        """Was one, since the last look at all nodes began?"""
 
     def claim(self, task: int, pool: Pool, others: bool = True, scope: Scope | None = None) -> bool:
         """Room for a pending task: promised in the ledger, with the evictions that it takes. False: nothing changed.
@@ -118,6 +123,19 @@ class Hunt:
         return self.session.ledger.reservations.kind(cls.shape, task) if cls.reserves else ()
 
     def _evict_somewhere(self, claim: Claim, cls: Class, pool: Pool, others: bool, key: object) -> bool:
+        """Without the leaders of gangs whose other pods could go instead; with them when that is not enough anywhere."""
+        self._left_out = False
+        if self._evict_among(claim, cls, pool, others, key):
+            return True
+        if not self._left_out:
+            return False
+        self._spares, self._more = False, None
+        try:
+            return self._evict_among(claim, cls, pool, others, key)
+        finally:
+            self._spares, self._more = True, None
+
+    def _evict_among(self, claim: Claim, cls: Class, pool: Pool, others: bool, key: object) -> bool:
         for found in self._offers(claim, cls, pool, others, key):
             mark = self.session.ledger.checkpoint()
             self.session.meter.attempts += 1
@@ -212,6 +230,10 @@ class Hunt:
         wanted = (found.job != claim.job) if others else (found.job == claim.job)
         if not cls.fits:
             wanted &= view.best_effort[view.snapshot.tasks.shape[found.task]]
+        stay = must_stay(view, found.task) if self._spares else None
+        if stay is not None and (stay & wanted).any():
+            wanted = wanted & ~stay
+            self._left_out = True
         if not wanted.all():
             found = found.at(np.flatnonzero(wanted))
         allowed = self.session.chains.verdicts.allowed(view, claim, found)

@@ -1,7 +1,7 @@
 """Admission of the pods of other operators: our scheduler's name, the pod's group and its task, set before the pod is stored.
 
-Only what the owner asks for by a queue or a scheduler of ours, and only while the pod names no other scheduler: schedulerName cannot
-be changed later. A pod whose owner cannot be found goes on as it is.
+Only what the owner asks for by a queue or a scheduler of ours, or its operator by naming our scheduler on the pod, and only while the
+pod names no other scheduler: schedulerName cannot be changed later. A pod whose owner cannot be found goes on as it is.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class Dressing:
             return Answer()
         asks = owned.integration.asked(owned.owner, request.look.find)
         namespace = request.look.namespace(request.namespace)
-        if not choices.is_ours(asks, owned.owner, namespace, request.rules.scheduler_names):
+        is_ours = choices.is_ours(asks, owned.owner, namespace, request.rules.scheduler_names)
+        if not is_ours and (asks.manager or scheduler not in request.rules.scheduler_names):
             return Answer()
         member = together.member_of(owned.owner, owned.integration.member(owned.owner, pod))
         notes = choices.notes_of(member, choices.named_queue(asks, owned.owner, namespace))

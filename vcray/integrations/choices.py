@@ -7,15 +7,11 @@ queue and no template names a scheduler of others. All else is left to whoever s
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
 
 from vcray.api import names
 from vcray.api.meta import JsonObject
 from vcray.controllers import raw
 from vcray.integrations.base import Asks, Member
-
-LEADING: Final = str(2**31 - 1)
-"""Task priority of who leads: it counts within a group alone."""
 
 
 def is_ours(asks: Asks, owner: JsonObject, namespace: JsonObject | None, schedulers: Collection[str]) -> bool:
@@ -46,13 +42,14 @@ def _marked(obj: JsonObject) -> tuple[str, str]:
 def notes_of(member: Member | None, queue: str) -> dict[str, str]:
     """Annotations that bring a pod into its group; one that starts by itself goes into its object's queue, if that has one.
 
-    Who leads has a task priority above all others of its group: in one that may start with few pods, they must not take its place."""
+    Who leads has a task priority above all others of its group: in one that may start with few pods, they must not take its place,
+    and in one that shrinks it goes last."""
     if member is None:
         return {names.POD_QUEUE_NAME: queue} if queue else {}
     notes = {names.GROUP_NAME: member.group}
     if member.task:
         notes[names.TASK_SPEC] = member.task
-    return {**notes, names.TASK_PRIORITY: LEADING} if member.leads else notes
+    return {**notes, names.TASK_PRIORITY: str(names.LEADING)} if member.leads else notes
 
 
 def priority_class(asks: Asks, owner: JsonObject) -> str:

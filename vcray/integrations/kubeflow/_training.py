@@ -89,7 +89,7 @@ class TrainingJob(Integration):
 
     def member(self, owner: JsonObject, pod: JsonObject) -> Member | None:
         task = raw.labels_of(pod).get(self.role, "")
-        leads = task in [kind.lower() for kind in _LEADERS]
+        leads = task in [kind.lower() for kind in _LEADERS] or self.hosts(owner, pod)
         return Member(raw.name(owner), task, leads) if task else None
 
     def begun(self, owner: JsonObject, seen: Seen) -> bool:
@@ -125,6 +125,10 @@ class TrainingJob(Integration):
                 raise Malformed(f"{where}: minReplicas {wanted} is above maxReplicas {most}")
             least["worker"] = min(wanted, least["worker"])
         return given, least
+
+    def hosts(self, owner: JsonObject, pod: JsonObject) -> bool:
+        """Do the others find each other through this pod? The operator marks it where no type of its own leads."""
+        return raw.labels_of(pod).get(JOB_ROLE) == "master"
 
     def reserves_all(self, owner: JsonObject) -> bool:
         """Is room asked for all pods, whatever the minimum?"""

@@ -1,4 +1,5 @@
 """The training-operator's stand-in: `jobs` acts, `kinds` is the table of its kinds, `gangs` the PodGroups that it makes itself.
 
-It makes no Services, no HorizontalPodAutoscalers and no kubectl-delivery containers, and sets no variables for rendezvous.
+`rendezvous` has the variables that tell the pods of an elastic PyTorchJob where they meet. It makes no Services, no
+HorizontalPodAutoscalers and no kubectl-delivery containers.
 """

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from vcray.api import names
-from vcray.api.meta import JsonObject
+from vcray.api.meta import JsonObject, JsonValue
 from vcray.cluster.operators.base import pod_of
 from vcray.cluster.operators.training.kinds import INDEX, Kind, Role, Roles
+from vcray.cluster.operators.training.rendezvous import variables
 from vcray.controllers import raw
 
 JOB_NAME: Final = "training.kubeflow.org/job-name"
@@ -52,6 +53,11 @@ def make_pod(kind: Kind, job: JsonObject, roles: Roles, role: Role, index: int, 
         spec["schedulerName"] = raw.text(template, "spec", "schedulerName")
     policy = raw.text(role.spec, "restartPolicy") or kind.restart
     spec["restartPolicy"] = "Never" if policy == "ExitCode" else policy
+    meeting: list[JsonValue] = list(variables(kind, job, roles))
+    if meeting:
+        spec["containers"] = [
+            {**each, "env": [*raw.tables(each, "env"), *meeting]} for each in raw.tables(spec, "containers")
+        ]
     return {**pod, "spec": spec}
 
 
