@@ -111,7 +111,7 @@ class AdmissionActor:
         self._options = options
         self._time = time
         self._metrics = metrics
-        self._known = Known(time.now)
+        self._known = Known(time.now, watched_for(options.services))
         self._unsynced = {resource.full_name for resource in watched_for(options.services)}
         self._ready = asyncio.Event()
         self._server = AdmissionServer(options.services, self._judge, options.shutdown_s)

@@ -40,9 +40,12 @@ def watched_for(services: Iterable[Service]) -> tuple[Resource, ...]:
 
 
 class Known:
-    """Queues by name and by parent, namespaces and PodGroups by name; newer versions win however they come. `now` is in seconds."""
+    """Queues by name and by parent, namespaces and PodGroups by name; newer versions win however they come. `now` is in seconds.
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    Of those that are not `watched` here, and of all other kinds, what was read counts for a moment."""
+
+    def __init__(self, now: Callable[[], float], watched: Sequence[Resource] = WATCHED) -> None:
+        self._watched = frozenset(watched)
         self._mirrors = ObjectMirrors(WATCHED)
         self._children: dict[str, list[str]] = {}
         self._now = now
@@ -50,7 +53,7 @@ class Known:
 
     def put(self, resource: Resource, obj: JsonObject) -> None:
         """Take in an object, from an event or from a read."""
-        if resource not in WATCHED:
+        if resource not in self._watched:
             self._hold(resource, obj)
             return
         change = self._mirrors.put(resource, obj)
@@ -66,14 +69,14 @@ class Known:
     def forget(self, resource: Resource, namespace: str, name: str) -> None:
         """The API server has no such object any more."""
         held = self.get(resource, namespace, name)
-        if resource not in WATCHED:
+        if resource not in self._watched:
             self._briefly.pop((resource, namespace, name), None)
         elif held is not None:
             self.remove(resource, held)
 
     def get(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
         """An object as last seen; of a kind that is not watched, only within a moment."""
-        if resource in WATCHED:
+        if resource in self._watched:
             return self._mirrors.get(resource, namespace, name)
         read, obj = self._briefly.get((resource, namespace, name), (0.0, None))
         return obj if self._now() - read < HELD_S else None

@@ -15,9 +15,10 @@ from vcray.api.meta import JsonObject
 from vcray.api.resources import PODS
 from vcray.controllers import raw
 from vcray.integrations import choices, together
+from vcray.integrations.apart import is_anothers
 from vcray.integrations.base import Integration
 from vcray.integrations.trails import Trails, controllers_of
-from vcray.webhooks.base import Answer, Request, add, annotation_path
+from vcray.webhooks.base import Answer, Look, Request, add, annotation_path
 from vcray.webhooks.services import Service
 
 PATH: Final = "/integrations/pods"
@@ -44,6 +45,7 @@ class Dressing:
     def __init__(self, integrations: Sequence[Integration]) -> None:
         self._trails = Trails(integrations)
         self.marks = self._trails.marks
+        self._kinds = [kind for each in integrations for kind in each.kinds if kind != PODS]
 
     def admit(self, request: Request) -> Answer:
         """A patch for a pod of ours; none for any other."""
@@ -77,7 +79,20 @@ class Dressing:
             return Answer()
         member = together.member_of(owned.owner, owned.integration.member(owned.owner, pod))
         notes = choices.notes_of(member, choices.named_queue(asks, owned.owner, namespace))
-        return Answer(patch=tuple(_patch(pod, scheduler, notes, request.rules.scheduler_name)))
+        leaves = member is not None and self._is_anothers(placed, member.group, request.look)
+        if leaves:
+            notes.pop(names.GROUP_NAME)
+        patch = list(_patch(pod, scheduler, notes, request.rules.scheduler_name))
+        if member is not None and leaves and raw.annotation(pod, names.GROUP_NAME) == member.group:
+            patch.append({"op": "remove", "path": annotation_path(names.GROUP_NAME)})
+        return Answer(patch=tuple(patch))
+
+    def _is_anothers(self, pod: JsonObject, group: str, look: Look) -> bool:
+        """Is the group that of another object? Then the pod goes without, until its own object has one."""
+        present = look.podgroup(raw.namespace(pod), group)
+        if present is None:
+            return False
+        return is_anothers(present, self._trails.line(PODS, pod, look.find), self._kinds)
 
 
 def _patch(pod: JsonObject, scheduler: str, notes: dict[str, str], ours: str) -> Iterator[JsonObject]:

@@ -87,7 +87,7 @@ class Gang:
     """Pods that start together, as a PodGroup `name`. A gang without parts holds no room.
 
     `min_member` and `min_resources` (a ResourceList) are given where the object says them itself, else they follow from the parts.
-    `owner` is given where the group goes with another object than the one that was asked about, `queue` and `topology` (a
+    `instead`: the name that it would have if no other object had the group of that name. `owner` is given where the group goes with another object than the one that was asked about, `queue` and `topology` (a
     networkTopology) where others than the object itself say them: what it says itself comes first. `takes`: names of pods that are
     brought into it, whatever group they name: theirs is gone."""
 
@@ -99,6 +99,7 @@ class Gang:
     queue: str = ""
     topology: JsonObject = field(default_factory=dict)
     takes: tuple[str, ...] = ()
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,12 @@ another object is never written: the object gets an event and waits. Nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from vcray.api import names
 from vcray.api.meta import JsonObject
-from vcray.api.resources import NAMESPACES, PODGROUPS, PODS, Resource
+from vcray.api.resources import NAMESPACES, PODGROUPS, PODS
 from vcray.controllers import raw
 from vcray.controllers.base import (
     Again,
@@ -22,49 +21,28 @@ from vcray.controllers.base import (
     Effects,
     Emit,
     Patch,
-    Read,
     ReconcileError,
     Request,
     Seen,
-    Steps,
     must,
     one_object_each,
 )
 from vcray.integrations import choices, together
+from vcray.integrations.apart import apart
 from vcray.integrations.base import Asks, Gang, Integration, Malformed, Ref, Remark
+from vcray.integrations.joining import Join, Joiner
 from vcray.integrations.podgroups import changes, podgroup, spec_of
-from vcray.integrations.trails import WORKLOADS, Finder, Owned, Trails, controllers_of
-from vcray.integrations.writing import (
-    controls,
-    delete,
-    is_kept,
-    release,
-    taken,
-    was_of_a_namesake,
-)
+from vcray.integrations.trails import Finder, Owned, Trails
+from vcray.integrations.writing import controls, delete, is_kept, release, taken, was_of_a_namesake
 
 INVALID: Final = "InvalidSpec"
 CONFLICT: Final = "PodGroupConflict"
-OTHER_SCHEDULER: Final = "OtherScheduler"
-TWO_OWNERS: Final = "TwoOwners"
 NOT_ONE_GANG: Final = (
     "vcray.io/start-together: only an object whose pods are one gang can start together with others"
 )
 AFTER_CONFLICT_S: Final = 30.0
 """Nothing tells an object that the group of another went whose name it wants."""
 _JOINED: Final = ("metadata", "annotations", names.GROUP_NAME)
-
-
-@dataclass(frozen=True, slots=True)
-class Join:
-    """Let a pod into its group."""
-
-    namespace: str
-    pod: str
-
-    @property
-    def key(self) -> str:
-        return f"{self.namespace}/{self.pod}"
 
 
 class GroupKeeper:
@@ -86,6 +64,7 @@ class GroupKeeper:
         for each in integrations:
             resources += [*each.kinds, *each.reads]
         self.watches = tuple(dict.fromkeys(resources))
+        self._joiner = Joiner(self._trails, self._kinds, self.watches, self._schedulers)
 
     # -- what changes ask for -------------------------------------------------------------------------------------------
 
@@ -127,11 +106,18 @@ class GroupKeeper:
         pod = change.object
         if not self._trails.may_own(pod):
             return
-        if change.new is not None and change.old is None and not raw.annotation(pod, names.GROUP_NAME):
+        is_new = change.new is not None and change.old is None
+        if is_new and not raw.annotation(pod, names.GROUP_NAME):
             yield Join(raw.namespace(pod), raw.name(pod))
         owned = self._trails.owner(pod, self._finder(seen))
-        if owned is not None and owned.integration.follows_pods and _counts_anew(change):
+        if owned is None:
+            return
+        if owned.integration.follows_pods and _counts_anew(change):
             yield Ref.of(owned.resource, owned.owner)
+        line = self._joiner.strays(pod, owned, seen) if is_new else None
+        if line is not None:
+            yield Join(raw.namespace(pod), raw.name(pod))
+            yield from (Ref.of(kind, obj) for kind, obj in line.objects if kind in self._kinds)
 
     def _of_namespace(self, change: Change, seen: Seen) -> Iterator[Request]:
         old, new = (
@@ -148,7 +134,7 @@ class GroupKeeper:
     def reconcile(self, request: Request, seen: Seen, now: float) -> Effects:
         """Keep the groups of one object, let one pod join, or tell something. ReconcileError when a write was refused."""
         if isinstance(request, Join):
-            yield from self._join(request, seen)
+            yield from self._joiner.join(request, seen)
             return
         if isinstance(request, Remark):
             about = seen.get(request.about.resource, request.about.namespace, request.about.name)
@@ -179,18 +165,21 @@ class GroupKeeper:
             return
         asks = speaker.asked(owner, self._finder(seen))
         namespace = seen.get(NAMESPACES, "", raw.namespace(owner))
-        if not made_here and not choices.is_ours(asks, owner, namespace, self._schedulers):
+        ours = choices.is_ours(asks, owner, namespace, self._schedulers)
+        must_be = made_here or self._is_displaced(owned, seen)
+        if not ours and not must_be:
             return
         try:
             gangs = speaker.gangs(owner, seen)
         except Malformed as error:
             yield Emit(owned.resource, owner, "Warning", INVALID, str(error))
             return
-        if not made_here and not speaker.begun(owner, seen):
+        if not must_be and not speaker.begun(owner, seen):
             return
         shared = together.name_of(owner) if gangs else ""
         if shared:
             yield from self._keep_shared(owned, shared, seen)
+        gangs = [self._apart(owned, gang, seen) for gang in gangs]
         for gang in gangs if not shared else ():
             yield from self._keep_one(owned, gang, asks, namespace, seen)
             yield from self._take(owned, gang, seen)
@@ -198,6 +187,21 @@ class GroupKeeper:
         for group in made_here:
             if raw.name(group) not in wanted:
                 yield from delete(group)
+
+    def _apart(self, owned: Owned, gang: Gang, seen: Seen) -> Gang:
+        """The gang, under another name where another object has its group."""
+        kind, holder = gang.owner or (owned.resource, owned.owner)
+        return apart(gang, kind, holder, self._trails, self._kinds, seen, self._finder(seen))
+
+    def _is_displaced(self, owned: Owned, seen: Seen) -> bool:
+        """Has its operator given pods of it to our scheduler, into the group of another?"""
+        try:
+            gangs = [self._apart(owned, gang, seen) for gang in owned.integration.gangs(owned.owner, seen)]
+        except Malformed:
+            return False
+        space = raw.namespace(owned.owner)
+        pods = [seen.get(PODS, space, name) for gang in gangs if gang.instead for name in gang.takes]
+        return any(raw.text(pod, "spec", "schedulerName") in self._schedulers for pod in pods if pod)
 
     def _keep_shared(self, owned: Owned, name: str, seen: Seen) -> Effects:
         """Keep the group of all objects that start together with this one."""
@@ -261,8 +265,13 @@ class GroupKeeper:
         if present is None:
             made = podgroup(gang, spec, space, holder, resource, owned.integration.name)
             outcome = yield Create(PODGROUPS, made)
-            if not outcome.already_exists:
-                must(outcome, f"create PodGroup {space}/{gang.name}")
+            if outcome.already_exists:
+                yield Again(AFTER_CONFLICT_S, Ref.of(owned.resource, owner))
+                return
+            must(outcome, f"create PodGroup {space}/{gang.name}")
+            first = seen.get(PODGROUPS, space, gang.instead) if gang.instead else None
+            if first is not None:
+                yield Emit(owned.resource, owner, "Warning", CONFLICT, taken(first, gang.name))
         elif is_kept(present) and was_of_a_namesake(holder, present):
             yield from delete(present)
             raise ReconcileError(f"PodGroup {space}/{gang.name} was of another {resource.kind}", counts=False)
@@ -287,73 +296,6 @@ class GroupKeeper:
                 if not outcome.not_found:
                     must(outcome, f"annotate pod {raw.namespace(pod)}/{name}")
 
-    # -- pods -----------------------------------------------------------------------------------------------------------
-
-    def _join(self, request: Join, seen: Seen) -> Effects:
-        pod = seen.get(PODS, request.namespace, request.pod)
-        if pod is None or raw.terminating(pod) or raw.annotation(pod, names.GROUP_NAME):
-            return
-        claims = list(controllers_of(pod))
-        if len(claims) > 1:
-            spoken = " and ".join(f'{each.get("kind")} "{each.get("name")}"' for each in claims)
-            yield Emit(PODS, pod, "Warning", TWO_OWNERS, f"{spoken} both claim this pod; it joins no group")
-            return
-        ours = raw.text(pod, "spec", "schedulerName") in self._schedulers
-        named = self._trails.named(pod)
-        if named is not None:
-            if ours:
-                yield from _annotate(request, pod, choices.notes_of(named[1], ""))
-            return
-        owned = yield from self._owner(pod, seen)
-        if owned is None:
-            return
-        member = together.member_of(owned.owner, owned.integration.member(owned.owner, pod))
-        if not ours:
-            if member is not None:
-                yield from self._tell_other_scheduler(pod, owned, seen)
-            return
-        namespace = seen.get(NAMESPACES, "", raw.namespace(pod))
-        asks = owned.integration.asked(owned.owner, self._finder(seen))
-        notes = choices.notes_of(member, choices.named_queue(asks, owned.owner, namespace))
-        yield from _annotate(request, pod, notes)
-
-    def _tell_other_scheduler(self, pod: JsonObject, owned: Owned, seen: Seen) -> Effects:
-        """Its group would wait for ever: the pod goes to another scheduler (trap T13)."""
-        namespace = seen.get(NAMESPACES, "", raw.namespace(pod))
-        asks = owned.integration.asked(owned.owner, self._finder(seen))
-        if choices.is_ours(asks, owned.owner, namespace, self._schedulers):
-            theirs = raw.text(pod, "spec", "schedulerName") or names.DEFAULT_SCHEDULER_NAME
-            ours = min(self._schedulers)
-            what = f'pod "{raw.name(pod)}" goes to scheduler "{theirs}"; set schedulerName: {ours} in its template'
-            yield Emit(owned.resource, owned.owner, "Warning", OTHER_SCHEDULER, what)
-
-    def _owner(self, pod: JsonObject, seen: Seen) -> Steps[Owned | None]:
-        """The pod's owner; what stands between them and is not mirrored, or not all of its kind, is read."""
-        read: dict[tuple[Resource, str, str], JsonObject | None] = {}
-        while True:
-            missing: list[tuple[Resource, str, str]] = []
-
-            def find(
-                resource: Resource,
-                namespace: str,
-                name: str,
-                missing: list[tuple[Resource, str, str]] = missing,
-            ) -> JsonObject | None:
-                mirrored = seen.get(resource, namespace, name) if resource in self.watches else None
-                if mirrored is not None or (resource in self.watches and resource not in WORKLOADS):
-                    return mirrored
-                if (resource, namespace, name) not in read:
-                    missing.append((resource, namespace, name))
-                return read.get((resource, namespace, name))
-
-            owned = self._trails.owner(pod, find)
-            if owned is not None or not missing:
-                return owned
-            outcome = yield Read(*missing[0])
-            if not outcome.ok and not outcome.not_found:
-                raise ReconcileError(f"read the owner of pod {raw.name(pod)}: {outcome.why}", counts=False)
-            read[missing[0]] = outcome.object if outcome.ok else None
-
     def _finder(self, seen: Seen) -> Finder:
         return Finder(seen, self.watches)
 
@@ -362,17 +304,6 @@ def _groups_of(owner: JsonObject, seen: Seen) -> tuple[list[JsonObject], list[Js
     """The groups that an object controls: those that we made, and those of its operator."""
     groups = [each for each in seen.owned(PODGROUPS, raw.uid(owner)) if controls(owner, each)]
     return [each for each in groups if is_kept(each)], [each for each in groups if not is_kept(each)]
-
-
-def _annotate(request: Join, pod: JsonObject, notes: Mapping[str, str]) -> Effects:
-    missing = raw.strings({key: notes[key] for key in notes if notes[key] and not raw.annotation(pod, key)})
-    if not missing:
-        return
-    outcome = yield Patch(
-        PODS, request.namespace, request.pod, {"metadata": {"annotations": missing}}, "strategic"
-    )
-    if not outcome.not_found:
-        must(outcome, f"annotate pod {request.key}")
 
 
 def _tell_status(owned: Owned, seen: Seen, now: float) -> Effects:

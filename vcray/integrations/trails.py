@@ -30,6 +30,17 @@ class Owned:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """What an object goes back to: the objects above it (and itself), the uids of all, and (kind, name) of those that are named as
+    owners. `whole`: nothing that could be found is missing."""
+
+    objects: tuple[tuple[Resource, JsonObject], ...]
+    uids: frozenset[str]
+    names: frozenset[tuple[str, str]]
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Finder:
     """Finds what is mirrored, and nothing else."""
 
@@ -92,6 +103,25 @@ class Trails:
                 return None
             resource, obj = step, found
         return None
+
+    def line(self, resource: Resource, obj: JsonObject, find: Find) -> Line:
+        """All that manages an object, up to what no integration knows of."""
+        objects, uids, named = [(resource, obj)], {raw.uid(obj)}, {(resource.kind, raw.name(obj))}
+        whole = False
+        for _ in range(_LONGEST):
+            above = _above(*objects[-1])
+            step = self._steps.get((raw.text(above, "apiVersion"), raw.text(above, "kind")))
+            if above:
+                uids.add(raw.text(above, "uid"))
+                named.add((raw.text(above, "kind"), raw.text(above, "name")))
+            if step is None:
+                whole = True
+                break
+            found = find(step, raw.namespace(obj), raw.text(above, "name"))
+            if found is None or raw.uid(found) != raw.text(above, "uid"):
+                break
+            objects.append((step, found))
+        return Line(tuple(objects), frozenset(uids), frozenset(named), whole)
 
 
 def _above(resource: Resource, obj: JsonObject) -> JsonObject:

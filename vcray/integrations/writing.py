@@ -28,11 +28,12 @@ def was_of_a_namesake(owner: JsonObject, group: JsonObject) -> bool:
     return same and raw.text(above, "uid") != raw.uid(owner)
 
 
-def taken(group: JsonObject) -> str:
-    """Whose a group is that somebody else wants."""
+def taken(group: JsonObject, instead: str = "") -> str:
+    """Whose a group is that somebody else wants, who has `instead`, if anything."""
     above = raw.controller(group)
     who = f'{above["kind"]} "{above.get("name")}"' if above.get("kind") else "nobody"
-    return f'PodGroup "{raw.name(group)}" is there already and belongs to {who}; rename one of the two'
+    then = f'its own is "{instead}"' if instead else "rename one of the two"
+    return f'PodGroup "{raw.name(group)}" is there already and belongs to {who}; {then}'
 
 
 def release(why: str, groups: Sequence[JsonObject]) -> Effects:

@@ -42,7 +42,7 @@ class Look(Protocol):
         ...
 
     def podgroup(self, namespace: str, name: str) -> JsonObject | None:
-        """The PodGroup of that name, None when there is none. Asked only by the rules of tenants."""
+        """The PodGroup of that name, None when there is none. Asked only by the rules of tenants and of integrations."""
         ...
 
     def find(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:

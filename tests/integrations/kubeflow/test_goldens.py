@@ -111,17 +111,37 @@ def test_t14_t15_tasks_are_told_by_role_where_the_operator_marks_none():
     )
 
 
-def test_t16_second_job_of_a_name_is_told_that_its_group_is_taken():
+def test_t16_second_job_of_a_name_gets_a_group_of_another_and_is_told():
     world = cluster()
     put(world, {**SAMPLE, "roles": {"Master": {}}})
 
     world.put(TFJOBS, golden({"kind": "TFJob", "roles": {"Worker": {"n": 2}}}))
     world.settle()
 
-    (group,) = world.podgroups()
-    assert raw.controller(group)["kind"] == "PyTorchJob"
+    first, second = world.podgroups()
+    assert [raw.controller(each)["kind"] for each in (first, second)] == ["PyTorchJob", "TFJob"]
+    assert raw.name(second) == "j-tfjob"
+    assert second["spec"]["minMember"] == 2
     (told,) = {message for reason, message in world.events if reason == "PodGroupConflict"}
-    assert told == 'PodGroup "j" is there already and belongs to PyTorchJob "j"; rename one of the two'
+    assert told == 'PodGroup "j" is there already and belongs to PyTorchJob "j"; its own is "j-tfjob"'
+
+
+def test_t16_pods_that_their_operator_put_into_the_group_of_another_are_taken_out():
+    """Where admission does not see them."""
+    world = cluster("volcano")
+    put(world, {**SAMPLE, "roles": {"Master": {}}})
+    world.change(PODGROUPS, "default", "j", status__phase="Inqueue")
+    world.put(TFJOBS, golden({"kind": "TFJob", "roles": {"Worker": {"n": 2}}}))
+    world.settle()
+
+    groups = {raw.name(pod): raw.annotation(pod, names.GROUP_NAME) for pod in world.list(PODS)}
+    assert groups == {"j-master-0": "j", "j-worker-0": "j-tfjob", "j-worker-1": "j-tfjob"}
+
+    world.remove(PODS, "default", "j-worker-1")
+    world.settle()
+
+    groups = {raw.name(pod): raw.annotation(pod, names.GROUP_NAME) for pod in world.list(PODS)}
+    assert groups == {"j-master-0": "j", "j-worker-0": "j-tfjob", "j-worker-1": "j-tfjob"}
 
 
 @pytest.mark.parametrize("gang", ["", "volcano"])
