@@ -20,6 +20,7 @@ from vcray.actors.status_writer import StatusWriter
 from vcray.actors.underway import UnderWay
 from vcray.api.jsonview import dig_object, dig_str
 from vcray.api.meta import JsonObject
+from vcray.api.minimum import min_member
 from vcray.api.names import QUEUE_ALLOCATION_GATE
 from vcray.api.resources import PODGROUPS, PODS
 from vcray.core.decisions import Bind, Commit, Evict, Lift
@@ -122,8 +123,8 @@ class Binder:
         except VcrayError as error:
             return f"its PodGroup cannot be read: {error}"
         spec = dig_object(group, "spec")
-        if (spec.get("minMember") or 0) != limits.min_member:
-            return f"its minMember is {spec.get('minMember') or 0} now, was {limits.min_member}"
+        if min_member(group) != limits.min_member:
+            return f"its minMember is {min_member(group)} now, was {limits.min_member}"
         if (spec.get("minTaskMember") or {}) != limits.min_task_member:
             return "its minTaskMember changed"
         return ""

@@ -12,6 +12,7 @@ import msgspec
 from vcray.api import names
 from vcray.api.jsonview import dig_list, dig_objects
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.minimum import min_member
 from vcray.api.podresources import thousandths_per_unit
 from vcray.api.quantity import milli
 from vcray.api.wire import PersistentVolumeClaim, PriorityClass, Selector, to_claim, to_priority_class
@@ -136,7 +137,7 @@ def _group_row(data: JsonObject) -> GroupRow:
         uid=text(metadata, "uid"),
         resource_version=text(metadata, "resourceVersion"),
         queue=text(spec, "queue", names.DEFAULT_QUEUE),
-        min_available=0 if released else number(spec, "minMember"),
+        min_available=0 if released else min_member(data),
         priority_class=text(spec, "priorityClassName"),
         created=seconds(text(metadata, "creationTimestamp")),
         preemptable=groups.preemptable_of(notes, labels, absent=False),

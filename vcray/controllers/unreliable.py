@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 from vcray.api import names
 from vcray.api.jsonview import condition_of, holds
 from vcray.api.meta import JsonObject, JsonValue
+from vcray.api.minimum import min_member
 from vcray.api.resources import NODES, PODGROUPS, PODS, Resource
 from vcray.api.times import seconds_of
 from vcray.controllers import raw
@@ -141,11 +142,7 @@ def _broken(node: str, seen: Seen) -> list[str]:
     found = []
     for group in sorted(lost):
         gang = seen.get(PODGROUPS, *group)
-        if (
-            gang is not None
-            and _had_started(gang)
-            and left.get(group, 0) < raw.number(gang, "spec", "minMember")
-        ):
+        if gang is not None and _had_started(gang) and left.get(group, 0) < min_member(gang):
             found.append("/".join(group))
     return found
 

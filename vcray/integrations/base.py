@@ -181,6 +181,11 @@ class Integration(ABC):
         two writers of one group would correct each other for ever. No group is made before."""
         return True
 
+    def starts_with(self, owner: JsonObject, group: JsonObject, seen: Seen) -> int | None:
+        """How many pods a group that its operator made can have now, those that have succeeded among them, where its spec may
+        count others that come only after these; None where all come at once."""
+        return None
+
     def rests(self, owner: JsonObject, seen: Seen) -> str:
         """Why the object wants no room now (`suspended`, `finished`, `deleted`), empty while it does.
 

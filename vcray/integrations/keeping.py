@@ -33,7 +33,15 @@ from vcray.integrations.base import Asks, Gang, Integration, Malformed, Ref, Rem
 from vcray.integrations.joining import Join, Joiner
 from vcray.integrations.podgroups import changes, podgroup, spec_of
 from vcray.integrations.trails import Finder, Owned, Trails
-from vcray.integrations.writing import controls, delete, is_kept, release, taken, was_of_a_namesake
+from vcray.integrations.writing import (
+    controls,
+    delete,
+    is_kept,
+    release,
+    taken,
+    tell_minimum,
+    was_of_a_namesake,
+)
 
 INVALID: Final = "InvalidSpec"
 CONFLICT: Final = "PodGroupConflict"
@@ -162,6 +170,8 @@ class GroupKeeper:
         made_here, theirs = _groups_of(owner, seen)
         if theirs:
             yield from release(speaker.rests(owner, seen), theirs)
+            for group in theirs:
+                yield from tell_minimum(speaker.starts_with(owner, group, seen), group)
             return
         asks = speaker.asked(owner, self._finder(seen))
         namespace = seen.get(NAMESPACES, "", raw.namespace(owner))

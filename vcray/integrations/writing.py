@@ -47,6 +47,17 @@ def release(why: str, groups: Sequence[JsonObject]) -> Effects:
             must(outcome, f"annotate PodGroup {raw.namespace(group)}/{raw.name(group)}")
 
 
+def tell_minimum(least: int | None, group: JsonObject) -> Effects:
+    """Say on a group of others how many pods start together now, if that is fewer than its spec says."""
+    wanted = "" if least is None or least >= raw.number(group, "spec", "minMember") else str(least)
+    if raw.annotation(group, names.MIN_MEMBER) == wanted:
+        return
+    note: JsonObject = {"metadata": {"annotations": {names.MIN_MEMBER: wanted or None}}}
+    outcome = yield Patch(PODGROUPS, raw.namespace(group), raw.name(group), note)
+    if not outcome.not_found:
+        must(outcome, f"annotate PodGroup {raw.namespace(group)}/{raw.name(group)}")
+
+
 def delete(group: JsonObject) -> Effects:
     """Delete a group, unless it is gone or another. ReconcileError when that is refused."""
     outcome = yield Delete(PODGROUPS, raw.namespace(group), raw.name(group), uid=raw.uid(group))

@@ -9,6 +9,7 @@ from vcray.api.meta import JsonObject
 from vcray.api.resources import MPIJOBS, Resource
 from vcray.controllers import raw
 from vcray.controllers.base import Seen
+from vcray.integrations.base import Malformed
 from vcray.integrations.kubeflow._training import (
     JOB_ROLE,
     MPI_OPERATOR,
@@ -43,6 +44,14 @@ class MPIJobV2(TrainingJob):
         started = alone and bool(raw.table(owner, "status", "replicaStatuses"))
         suspended = is_suspended(owner) or is_finished(owner)
         return super().begun(owner, seen) or (started and not suspended)
+
+    def starts_with(self, owner: JsonObject, group: JsonObject, seen: Seen) -> int | None:
+        """The operator counts a launcher that waits."""
+        try:
+            given, least = self.minimum(owner, self.replicas(owner))
+        except Malformed:
+            return None
+        return sum(least.values()) if given is None and _launcher_waits(owner) else None
 
     def reserves_all(self, owner: JsonObject) -> bool:
         return True
