@@ -43,6 +43,7 @@ def controllers_of(settings: Settings, integrations: Sequence[Integration] = ())
             settings.inherit_owner_annotations,
             tries,
             PodMarks.of(integrations).bears,
+            settings.reservation_timeout_s,
         ),
         QueueController(tries),
         JobFlowController(tries),

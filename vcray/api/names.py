@@ -98,9 +98,8 @@ GPU_INDEX: Final = "volcano.sh/gpu-index"  # annotation
 # Groups that we make for the objects of other operators (docs/integrations.md)
 MANAGED_BY: Final = "vcray.io/managed-by"  # label: the integration that keeps the PodGroup
 RELEASED: Final = "vcray.io/released"  # annotation on PodGroup: why it holds no room, whatever its spec says
-MIN_MEMBER: Final = (
-    "vcray.io/min-member"  # annotation on PodGroup: how many start together while the rest cannot come
-)
+MIN_MEMBER: Final = "vcray.io/min-member"  # annotation on PodGroup: how many start together for now
+UNCLAIMED: Final = "vcray.io/unclaimed"  # annotation on PodGroup: why what it was let in for counts no more
 START_TOGETHER: Final = "vcray.io/start-together"  # annotation on objects that start as one group
 START_TOGETHER_COUNT: Final = "vcray.io/start-together-count"  # annotation: how many they are to be
 NETWORK_TOPOLOGY_HIGHEST_TIER_ALLOWED: Final = "volcano.sh/network-topology-highest-tier-allowed"  # label

@@ -132,6 +132,8 @@ def _group_row(data: JsonObject) -> GroupRow:
     released = bool(notes.get(names.RELEASED))
     if released:
         members, resources = {}, None
+    if notes.get(names.UNCLAIMED) and text(section(data, "status"), "phase") == "Inqueue":
+        resources = None
     return GroupRow(
         key=key_of(data),
         uid=text(metadata, "uid"),

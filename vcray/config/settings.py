@@ -136,6 +136,9 @@ class Settings(BaseModel):
     inherit_owner_annotations: bool = Field(
         True, description="PodGroups of plain pods take over annotations of the pods' owners"
     )
+    reservation_timeout_s: float = Field(
+        300.0, ge=0, description="seconds that a PodGroup holds room without a pod; 0 for ever"
+    )
     priority_class: bool = Field(True, description="read PriorityClasses")
     feature_gates: Names = Field((), description="Name=true or Name=false, with commas between")
     runtime: Literal["local", "ray"] = Field("local", description="what the actors run on: local or ray")

@@ -42,6 +42,7 @@ from vcray.controllers.base import (
     one_object_each,
 )
 from vcray.controllers.podusage import Usage, add_usage, pod_usage, usage_json
+from vcray.controllers.reservation import Reservations, Unclaimed
 
 _OWNERS: Final = {r.kind: r for r in (REPLICASETS, STATEFULSETS, DAEMONSETS, KUBERNETES_JOBS)}
 """Kinds whose annotations speak for their pods."""
@@ -121,14 +122,20 @@ class PodGroupController:
         inherit: bool = True,
         max_requeue: int = 15,
         others: Callable[[JsonObject], bool] = lambda pod: False,
+        reservation_timeout_s: float = 300.0,
     ) -> None:
         self.scheduler_names = frozenset(scheduler_names)
         self.inherit = inherit
         self.max_requeue = max_requeue
         self._others = others
+        self._reservations = Reservations(reservation_timeout_s)
 
     def requests(self, change: Change, seen: Seen) -> Iterable[Request]:
-        """New pods without a group, and workloads that have no replicas."""
+        """New pods without a group, workloads that have no replicas, and groups that hold room for no pods."""
+        yield from self._reservations.requests(change, seen)
+        yield from self._requests(change, seen)
+
+    def _requests(self, change: Change, seen: Seen) -> Iterable[Request]:
         item = change.new
         if item is None:
             return self._left_behind(change, seen)
@@ -162,6 +169,9 @@ class PodGroupController:
 
     def reconcile(self, request: Request, seen: Seen, now: float) -> Effects:
         """Create the group if it is missing, then annotate the pod; or delete the group."""
+        if isinstance(request, Unclaimed):
+            yield from self._reservations.reconcile(request, seen)
+            return
         if isinstance(request, DropGroup):
             yield from _drop(request, seen)
             return
