@@ -23,5 +23,6 @@ SEQUENCES: dict[str, Callable[[str], list[Step]]] = {
         sequences_of_patches.patches_that_fail,
         sequences_of_patches.replaced_objects,
         sequences_of_custom_objects.custom_objects,
+        sequences_of_custom_objects.scales_of_custom_objects,
     )
 }

@@ -110,3 +110,58 @@ def custom_objects(namespace: str) -> list[Step]:
         patch(f"{many}/n", "c", {"spec": {"def": None, "m": None}}, MERGE),
         patch(f"{many}/n", "j", [{"op": "add", "path": "/spec/s/-", "value": "end"}], JSON_PATCH),
     ]
+
+
+def scales_of_custom_objects(namespace: str) -> list[Step]:
+    """Replicas of a custom kind that are below zero, absent or no number, by its scale and by itself."""
+    group = f"{namespace}.scales.example.com"
+    many = f"/apis/{group}/v1/namespaces/{namespace}/sizes"
+    t, none = f"{many}/t", f"{many}/none"
+    open_ = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": open_, "status": open_}}
+    scale = {
+        "specReplicasPath": ".spec.inner.wanted",
+        "statusReplicasPath": ".status.there",
+        "labelSelectorPath": ".status.chosen",
+    }
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"sizes.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": "sizes", "kind": "Size"},
+            "versions": [{**version, "subresources": {"status": {}, "scale": scale}}],
+        },
+    }
+
+    def size(name: str, spec: Any, **more: Any) -> dict[str, Any]:
+        return {"apiVersion": f"{group}/v1", "kind": "Size", "metadata": {"name": name}, "spec": spec, **more}
+
+    def of(name: str, spec: Any) -> dict[str, Any]:
+        return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": name}, "spec": spec}
+
+    odd = ({"inner": {"wanted": -1}}, {"inner": {"wanted": 2**31}}, {"inner": {"wanted": "2"}}, {"inner": 3})
+    return [
+        Step("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition, serves=many),
+        Step("POST", f"{many}?fieldManager=c", size("t", {"inner": {"wanted": 2}})),
+        Step("POST", f"{many}?fieldManager=c", size("none", {})),
+        *(Step("POST", f"{many}?fieldManager=c", size("odd", spec)) for spec in odd),
+        *(patch(t, "u", {"spec": spec}, MERGE) for spec in odd[:3]),
+        Step("GET", f"{t}/scale"),
+        Step("GET", f"{none}/scale"),
+        patch(f"{t}/scale", "s", {"spec": {"replicas": -1}}, MERGE),
+        Step("PUT", f"{t}/scale?fieldManager=s", of("t", {"replicas": -2})),
+        patch(f"{t}/scale", "s", {"spec": {"replicas": None}}, MERGE),
+        patch(f"{none}/scale", "s", {"metadata": {"labels": {"a": "b"}}}, MERGE),
+        patch(f"{none}/scale", "s", {"spec": {"replicas": -1}}, MERGE),
+        patch(f"{none}/scale", "s", {"spec": {"replicas": 3}}, MERGE),
+        Step("GET", f"{none}/scale"),
+        *(
+            patch(f"{t}/status", "st", {"status": told}, MERGE)
+            for told in ({"there": -1}, {"there": "1"}, {"chosen": 5}, {"there": 1, "chosen": "a=b"})
+        ),
+        Step("GET", f"{t}/scale"),
+    ]

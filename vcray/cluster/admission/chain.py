@@ -27,6 +27,7 @@ from vcray.cluster.objects.record import dig, section, text
 from vcray.cluster.objects.storage import Storage
 from vcray.cluster.objects.write import PLAIN, Write
 from vcray.cluster.schema.reading import Shown, read
+from vcray.cluster.schema.scales import scale_faults
 from vcray.cluster.schema.validation import validate
 
 
@@ -74,6 +75,7 @@ class Admission:
         """Refuse a new object that breaks its schema or the rules of its kind. Raises Invalid."""
         if kind.schema is not None:
             causes = [*metadata_faults(kind.resource, obj), *validate(obj, kind.schema)]
+            causes += scale_faults(obj, kind.version.scale if kind.version else None)
         else:
             causes = validate_new(kind.resource, obj)
         self._refuse(kind, obj, causes)
@@ -101,6 +103,7 @@ class Admission:
             same = old.get("metadata") == obj.get("metadata")
             told = () if same else metadata_faults(kind.resource, obj)
             causes = [*told, *validate(obj, kind.schema, old)]
+            causes += scale_faults(obj, kind.version.scale if kind.version else None, subresource)
         else:
             causes = validate_changed(kind.resource, old, obj)
         self._refuse(kind, obj, causes)

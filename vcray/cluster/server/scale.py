@@ -16,7 +16,7 @@ from vcray.cluster.server.rendering import whole
 from vcray.cluster.server.requests import Request
 from vcray.cluster.server.rest import Answer, not_allowed, with_warnings
 from vcray.kube.client import PatchType
-from vcray.kube.errors import BadRequest, Invalid
+from vcray.kube.errors import BadRequest, Invalid, ServerFailure
 
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
@@ -26,7 +26,11 @@ def scale(store: Store, target: Target, request: Request) -> Answer:
     if not target.name or "scale" not in target.resource.subresources:
         raise refusals.no_such_resource()
     record = store.read(target.resource, target.namespace, target.name)
+    custom = target.kind.version.scale if target.kind.version else None
+    missing = custom is not None and dig(decoded(target.kind, record), *_paths(target)[0]) is None
     if request.method == "GET":
+        if custom is not None and missing:
+            raise _absent(custom.spec_replicas)
         return whole(request, target.kind, 200, _shown(target, record))
     if request.method not in ("PUT", "PATCH"):
         raise not_allowed()
@@ -34,7 +38,9 @@ def scale(store: Store, target: Target, request: Request) -> Answer:
     write = write_of(request, "PatchOptions" if how else "UpdateOptions", "scale", how)
     wanted = _wanted(_shown(target, record), request, how)
     replicas = dig_int(wanted, "spec", "replicas")
-    if replicas < 0:
+    if custom is not None and missing and how and dig(wanted, "spec", "replicas") is None:
+        raise BadRequest(f'the spec replicas field "{custom.spec_replicas}" cannot be empty')
+    if custom is None and replicas < 0:  # of custom kinds it is the object that breaks a rule
         raise _negative(target.name, replicas)
     change: JsonObject = {}
     _put(change, _paths(target)[0], replicas)
@@ -58,6 +64,11 @@ def _wanted(present: JsonObject, request: Request, how: str) -> JsonObject:
     if not isinstance(body, dict):
         raise BadRequest("the object provided is unrecognized (must be of type Scale)")
     return body
+
+
+def _absent(path: str) -> ServerFailure:
+    why = f'the spec replicas field "{path}" does not exist'
+    return ServerFailure(f"Internal error occurred: {why}", details={"causes": [{"message": why}]})
 
 
 def _negative(name: str, replicas: int) -> Invalid:
