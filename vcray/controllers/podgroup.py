@@ -42,6 +42,7 @@ from vcray.controllers.base import (
     one_object_each,
 )
 from vcray.controllers.podusage import Usage, add_usage, pod_usage, usage_json
+from vcray.controllers.regroup import Regroup, regroup, regroups
 from vcray.controllers.reservation import Reservations, Unclaimed
 
 _OWNERS: Final = {r.kind: r for r in (REPLICASETS, STATEFULSETS, DAEMONSETS, KUBERNETES_JOBS)}
@@ -133,6 +134,7 @@ class PodGroupController:
     def requests(self, change: Change, seen: Seen) -> Iterable[Request]:
         """New pods without a group, workloads that have no replicas, and groups that hold room for no pods."""
         yield from self._reservations.requests(change, seen)
+        yield from regroups(change)
         yield from self._requests(change, seen)
 
     def _requests(self, change: Change, seen: Seen) -> Iterable[Request]:
@@ -171,6 +173,9 @@ class PodGroupController:
         """Create the group if it is missing, then annotate the pod; or delete the group."""
         if isinstance(request, Unclaimed):
             yield from self._reservations.reconcile(request, seen)
+            return
+        if isinstance(request, Regroup):
+            yield from regroup(request, seen, self.scheduler_names)
             return
         if isinstance(request, DropGroup):
             yield from _drop(request, seen)
