@@ -2,8 +2,9 @@
 
 First it looks where the pod may go as things are: nobody is evicted for what fits. Then it walks the nodes in the action's
 order, a chunk at a time: plugins judge the candidates of the whole chunk, and on the first node where what may go is enough
-the least valuable go, no more than needed. Who leads a gang is left out as long as any node can do without. A claim succeeds only with its pod promised to the node in the ledger, after
-quota and filters were asked again: nothing is evicted for a pod that would not fit then.
+the least valuable go, no more than needed. Who leads a gang is left out as long as any node can do without. A claim succeeds only
+with its pod promised to the node in the ledger, after quota and filters were asked again: nothing is evicted for a pod that would
+not fit then.
 """
 
 from __future__ import annotations
