@@ -176,7 +176,8 @@ class GroupKeeper:
         asks = speaker.asked(owner, self._finder(seen))
         namespace = seen.get(NAMESPACES, "", raw.namespace(owner))
         ours = choices.is_ours(asks, owner, namespace, self._schedulers)
-        must_be = made_here or self._is_displaced(owned, seen)
+        starts = ours and speaker.begun(owner, seen)
+        must_be = bool(made_here) or (not starts and self._is_displaced(owned, seen))
         if not ours and not must_be:
             return
         try:
@@ -184,7 +185,7 @@ class GroupKeeper:
         except Malformed as error:
             yield Emit(owned.resource, owner, "Warning", INVALID, str(error))
             return
-        if not must_be and not speaker.begun(owner, seen):
+        if not must_be and not starts:
             return
         shared = together.name_of(owner) if gangs else ""
         if shared:
