@@ -30,6 +30,8 @@ from vcray.actors.messages import (
     PodChanges,
     Reconfigure,
     Registered,
+    RoomAsked,
+    RoomFound,
     Round,
     RoundDone,
     ShardChanges,
@@ -41,6 +43,7 @@ from vcray.api.wire import decode_node, decode_pod
 from vcray.cache.delta import pack as pack_delta
 from vcray.cache.shard import CacheShard
 from vcray.cache.store import Event as WatchEvent
+from vcray.cache.supposed import Wanted
 from vcray.core.decisions import (
     Bind,
     Commit,
@@ -105,6 +108,8 @@ SAMPLES: dict[type, Message] = {
         Reconfigure('actions: "enqueue, allocate"'),
         Accepted(False, ("VC0105 actions: unknown action",)),
         Registered(True),
+        RoomAsked((Wanted(A_POD, 8, 2, "ray.io/unit"),)),
+        RoomFound((3, None)),
         Measured(UsageTable((NodeLoad("n1", 40.5, 20.0, 1.7e9),), 30.0, 1.7e9)),
     )
 }

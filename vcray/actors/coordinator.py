@@ -28,6 +28,8 @@ from vcray.actors.messages import (
     Message,
     Outcome,
     Reconfigure,
+    RoomAsked,
+    RoomFound,
     Round,
     RoundDone,
     Synced,
@@ -38,6 +40,7 @@ from vcray.actors.orders import in_flight, is_something, limits_of, without
 from vcray.actors.policies import Policies
 from vcray.actors.refusals import Refusals
 from vcray.actors.reminder import Reminder
+from vcray.actors.room import RoomDesk
 from vcray.actors.runtime import Handle, Time
 from vcray.actors.scoring import Decider
 from vcray.actors.shardstatus import ShardStatus
@@ -94,8 +97,7 @@ class Coordinator:
         self._conf = conf
         self._told_of_conf = told_of_conf  # hears the text of each configuration put in force
         self._binder = binder
-        self._time = time
-        self._metrics = metrics
+        self._time, self._metrics = time, metrics
         self._unsynced = set(waits_for)
         self._shards = len({shard for _, shard in self._unsynced})
         self._marks: dict[str, set[int]] = {}
@@ -107,6 +109,7 @@ class Coordinator:
         self._carry = Carry()
         self._novelty = Novelty(patience_s)
         self._moments = Moments(time.now())
+        self._room = RoomDesk(merge, self._decider, self._moments.complete, seed)
         self._gauges = RoundGauges(metrics)
         self._shard_status = ShardStatus(shard_names)
         self._suspects: set[str] | None = None  # None: look at every gang, as after a start
@@ -159,6 +162,11 @@ class Coordinator:
                 async with self._deciding:
                     self._moments.usage = usage
                 self._dirty.set()
+            case RoomAsked(wanted=wanted):
+                if self._unsynced:
+                    return RoomFound()
+                async with self._deciding:
+                    return RoomFound(await self._room.answer(wanted, self._policy, self._time.now()))
             case Mark(name=name, shard=shard):
                 self._marks.setdefault(name, set()).add(shard)
             case Round(after=mark):

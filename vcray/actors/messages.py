@@ -14,6 +14,7 @@ from vcray.api.wire import Node, Pod
 from vcray.cache.delta import Delta
 from vcray.cache.delta import pack as pack_delta
 from vcray.cache.delta import unpack as unpack_delta
+from vcray.cache.supposed import Wanted
 from vcray.core.decisions import Decisions
 from vcray.core.nodeshards import NodeShard
 from vcray.core.usage import UsageTable
@@ -172,6 +173,18 @@ class Measured(Frame, frozen=True, tag=True):
     usage: UsageTable
 
 
+class RoomAsked(Frame, frozen=True, tag=True):
+    """Admission -> coordinator: how many of these pods would have a place if they came now? Changes nothing."""
+
+    wanted: tuple[Wanted, ...]
+
+
+class RoomFound(Frame, frozen=True, tag=True):
+    """Coordinator's answer to `RoomAsked`, in its order, as `vcray.foresight.room`; empty when it does not know the cluster yet."""
+
+    places: tuple[int | None, ...] = ()
+
+
 class Accepted(Frame, frozen=True, tag=True):
     """Answer to `Reconfigure`: sentences of what was wrong (empty when all is well), and whether it is in force."""
 
@@ -199,6 +212,8 @@ Message = (
     | Executed
     | Reconfigure
     | Measured
+    | RoomAsked
+    | RoomFound
     | Accepted
     | Registered
 )

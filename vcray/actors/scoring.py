@@ -62,8 +62,12 @@ class Decider:
             log.warning("scored without the pools", why=str(lost))
             return await self._alone(snapshot, policy, carry, meter)
 
+    async def alone(self, snapshot: Snapshot, policy: Policy) -> Decisions:
+        """What a round would decide, without anything that is kept from round to round."""
+        return await self._alone(snapshot, policy, None, None)
+
     async def _alone(
-        self, snapshot: Snapshot, policy: Policy, carry: Carry, meter: Meter | None
+        self, snapshot: Snapshot, policy: Policy, carry: Carry | None, meter: Meter | None
     ) -> Decisions:
         """Without pools; in a thread where answers from outside are waited for."""
         if policy.calls_out:

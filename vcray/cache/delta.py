@@ -159,6 +159,21 @@ class PodMatrix:
         self.values: Int = np.array(flat, np.int64).reshape(len(flat), FIELDS).T.copy()
         self.values.flags.writeable = False
 
+    def delta(self) -> Delta:
+        """A delta of these pods alone."""
+        return Delta(
+            shard=0,
+            generation=0,
+            strings=self.strings,
+            forms=self.forms,
+            labels=self.labels,
+            claims=self.claims,
+            facts=self.facts,
+            keys=self.keys,
+            uids=self.uids,
+            values=self.values,
+        )
+
 
 _ROWS: Final[dict[str, type[ClusterRow]]] = {
     "GroupRow": GroupRow,

@@ -8,7 +8,7 @@ shard tells of it, so deltas may be late, repeated or out of order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from contextlib import AbstractContextManager
 from typing import Final
 
@@ -17,7 +17,7 @@ import numpy as np
 from vcray.cache.agentview import freeze_agent, waiting_rows
 from vcray.cache.assume import ASSUMED_S
 from vcray.cache.compaction import compact, is_due
-from vcray.cache.delta import Delta, Field
+from vcray.cache.delta import Delta, Field, PodMatrix
 from vcray.cache.echoes import Echoes
 from vcray.cache.freeze import freeze
 from vcray.cache.intake import ClusterIntake, NodeIntake
@@ -26,6 +26,7 @@ from vcray.cache.podintake import PodIntake
 from vcray.cache.resolver import Moves, Rows
 from vcray.cache.state import State
 from vcray.cache.sums import NodeSums
+from vcray.cache.supposed import Supposed, supposed_rows
 from vcray.core.decisions import Commit, Decisions, Evict
 from vcray.core.snapshot import Snapshot
 from vcray.core.space import ResourceSpace
@@ -113,6 +114,22 @@ class Merge:
         self.generation += self._changed
         self._changed = False
         return freeze(self._state, self.generation, now, seed)
+
+    def supposing(self, pods: Sequence[Supposed], now: float, seed: int) -> Snapshot:
+        """The state as it would be if these pods had just come and waited, frozen; the state itself stays as it is.
+
+        Raises QuantityError for a pod that cannot be read."""
+        classes = self._state.knowledge.priority_classes
+        matrix = PodMatrix(row for each in pods for row in supposed_rows(each, classes, int(now)))
+        changed = self._changed
+        try:
+            self._pods.take(matrix.delta())
+            self._settle()
+            return freeze(self._state, self.generation, now, seed)
+        finally:
+            self._pods.withdraw(matrix.keys)
+            self._settle()
+            self._changed = changed
 
     def agent_snapshot(self, now: float, seed: int, left_out: Set[str] = frozenset()) -> Snapshot:
         """The present state as the agent's fast path sees it; `left_out`: keys of pods that are not to be tried now."""

@@ -56,6 +56,11 @@ class PodIntake:
                     self._overlay(delta.keys[column], delta.uids[column], values, column)
             self._write(delta, values, admitted)
 
+    def withdraw(self, keys: Iterable[str]) -> None:
+        """Take out pods that never were."""
+        for key in keys:
+            self._remove(key)
+
     def _remove(self, key: str) -> None:
         self._assumptions.drop(key)
         self._departures.drop(key)
