@@ -81,3 +81,12 @@ async def test_only_the_opening_that_was_announced_is_heard() -> None:
                 opened(await made.post(stamp, "binder", []))
     finally:
         await made.close()
+
+
+async def test_a_host_that_never_begins_anew_with_this_one_is_heard_whichever_opening_it_is_of() -> None:
+    made = door()
+    await made.open(opening(3))
+    try:
+        assert await made.post(Stamp("admission", 7), "binder", []) == ("ok", None)
+    finally:
+        await made.close()

@@ -198,6 +198,10 @@ class LocalRuntime:
     def handle(self, name: str) -> LocalHandle:
         return self._handles[name]
 
+    def has(self, name: str) -> bool:
+        """Is there an actor of that name?"""
+        return name in self._handles
+
     def handles(self) -> tuple[LocalHandle, ...]:
         """All actors, in order of their start."""
         return tuple(self._handles.values())
