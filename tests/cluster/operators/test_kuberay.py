@@ -14,6 +14,7 @@ from vcray.api.resources import (
     RAYJOBS,
     RAYSERVICES,
 )
+from vcray.cluster.operators.base import phase
 from vcray.cluster.operators.table import STAND_INS
 from vcray.controllers import raw
 
@@ -209,3 +210,67 @@ def test_who_submits_runs_the_entrypoint_or_the_script_that_stands_in_for_it(mod
     ]
     (submitter,) = [each for each in containers if each["name"] == "ray-job-submitter"]
     assert submitter["command"] == ["sh", "-c", runs]
+
+
+def scaling(demand, row=PLAIN, **group):
+    """A world with a cluster that scales itself, ready; its first worker group has these fields."""
+    world = kuberay()
+    spec = cluster_spec(row)
+    spec["workerGroupSpecs"][0].update({"replicas": 1, "minReplicas": 1, "maxReplicas": 6, **group})
+    cluster = golden({**row, "kind": "RayCluster"})
+    cluster["metadata"].setdefault("annotations", {})["vcray.io/stand-in-demand"] = demand
+    world.put(RAYCLUSTERS, {**cluster, "spec": {**spec, "enableInTreeAutoscaling": True}})
+    world.settle()
+    make_ready(world)
+    world.advance(5)
+    return world
+
+
+def first_group(world):
+    (cluster,) = world.list(RAYCLUSTERS)
+    return raw.tables(cluster, "spec", "workerGroupSpecs")[0]
+
+
+def demand(world, text):
+    (cluster,) = world.list(RAYCLUSTERS)
+    notes = {**raw.annotations_of(cluster), "vcray.io/stand-in-demand": text}
+    world.change(RAYCLUSTERS, raw.namespace(cluster), raw.name(cluster), metadata__annotations=notes)
+    world.settle()
+
+
+@pytest.mark.parametrize(("asked", "replicas"), [("g=4", 4), ("g=9", 6), ("g=0", 1), ("", 1), ("g=x,h", 1)])
+def test_autoscaler_writes_the_demand_within_its_limits(asked, replicas):
+    name = raw.text(cluster_spec(PLAIN)["workerGroupSpecs"][0], "groupName")
+
+    assert first_group(scaling(asked.replace("g", name)))["replicas"] == replicas
+
+
+def test_autoscaler_asks_again_every_five_seconds_while_it_got_less():
+    name = raw.text(cluster_spec(PLAIN)["workerGroupSpecs"][0], "groupName")
+    world = scaling(f"{name}=3")
+    (cluster,) = world.list(RAYCLUSTERS)
+    for seconds, replicas in ((0, 2), (3, 2), (2, 3)):
+        if not seconds:  # admission cut it
+            groups = raw.tables(cluster, "spec", "workerGroupSpecs")
+            cut = [{**groups[0], "replicas": 2}, *groups[1:]]
+            world.change(RAYCLUSTERS, "default", raw.name(cluster), spec__workerGroupSpecs=cut)
+            world.settle()
+        else:
+            world.advance(seconds)
+        assert first_group(world)["replicas"] == replicas
+
+
+def test_autoscaler_names_the_workers_that_go_and_waits_until_they_are_gone():
+    name = raw.text(cluster_spec(PLAIN)["workerGroupSpecs"][0], "groupName")
+    world = scaling(f"{name}=4")
+    (running,) = (raw.name(pod) for pod in of_group(world, name) if phase(pod) == "Running")
+    demand(world, f"{name}=1")
+
+    world.advance(5)
+    group = first_group(world)
+    named = raw.at(group, "scaleStrategy", "workersToDelete")
+    world.advance(5)
+
+    assert (group["replicas"], len(named)) == (1, 3)
+    assert names(of_group(world, name)) == {running}
+    assert raw.at(first_group(world), "scaleStrategy", "workersToDelete") == []

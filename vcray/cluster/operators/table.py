@@ -32,6 +32,7 @@ from vcray.cluster.operators.dask.jobs import DaskJobs
 from vcray.cluster.operators.definitions import REPLICA_SPECS
 from vcray.cluster.operators.flink.deployments import FlinkDeployments
 from vcray.cluster.operators.jobset.jobsets import JobSets
+from vcray.cluster.operators.kuberay.autoscaler import RayAutoscalers
 from vcray.cluster.operators.kuberay.rayclusters import RayClusters
 from vcray.cluster.operators.kuberay.raycronjobs import RayCronJobs
 from vcray.cluster.operators.kuberay.rayjobs import RayJobs
@@ -54,7 +55,8 @@ class StandIn:
 
 STAND_INS: Final[Mapping[str, StandIn]] = {
     "kuberay": StandIn(
-        (RayClusters, RayJobs, RayServices, RayCronJobs), (RAYCLUSTERS, RAYJOBS, RAYSERVICES, RAYCRONJOBS)
+        (RayClusters, RayAutoscalers, RayJobs, RayServices, RayCronJobs),
+        (RAYCLUSTERS, RAYJOBS, RAYSERVICES, RAYCRONJOBS),
     ),
     "training-operator": StandIn(tuple(training()), tuple(REPLICA_SPECS)),
     "mpi-operator": StandIn((MPIJobs,), (MPIJOBS,)),

@@ -28,6 +28,8 @@ OPERATOR: Final = "ray.io/kuberay-operator"
 SUBMITTER: Final = "submittergroup"
 RESULT: Final = "vcray.io/stand-in-result"
 """Annotation of ours on a RayJob: how its attempts end, such as `failed,succeeded`. Ray's dashboard tells it to the real operator."""
+DEMAND: Final = "vcray.io/stand-in-demand"
+"""Annotation of ours on a RayCluster: replicas that its worker groups need, such as `small=5,large=1`. Ray tells it to the real autoscaler."""
 
 MADE_BY: Final[Mapping[str, str]] = {
     "app.kubernetes.io/name": "kuberay",
