@@ -22,6 +22,7 @@ from vcray.actors.messages import Accepted, Measured, Reconfigure, Round, RoundD
 from vcray.actors.parts import Facts, Place, build, facts_of
 from vcray.actors.policies import policy_from
 from vcray.actors.readiness import registered_within
+from vcray.actors.room_asking import asks_room
 from vcray.actors.runtime import Handle, Time
 from vcray.actors.service import Service
 from vcray.actors.timekeeping import WallTime
@@ -46,6 +47,7 @@ from vcray.metrics import Metrics
 from vcray.registry import discover
 
 if TYPE_CHECKING:  # a control plane that serves a cluster needs no embedded one, whose import takes its time
+    from vcray.cache.supposed import Wanted
     from vcray.sim.remote import RemoteWorld
     from vcray.sim.world import World
 
@@ -162,7 +164,11 @@ class ControlPlane(_Plane):
         """Start `scheduler` (the agent's, too), `controllers`, `integrations` or `admission`; it knows only what the API server tells."""
         runtime = LocalRuntime(self.time, self._frames, self.activity)
         self._halves[name] = runtime
-        place = Place(self._facts, runtime, self._transport, self.metrics, runtime.handle, self._registry)
+
+        def reach(part: str) -> Handle:
+            return self._half_of(part, runtime).handle(part)
+
+        place = Place(self._facts, runtime, self._transport, self.metrics, reach, self._registry)
         for part in components(self.settings)[name]:
             await build(place, part)
 
@@ -170,6 +176,11 @@ class ControlPlane(_Plane):
         """Stop a component: it begins nothing more and waits for writes that are under way; admission takes its registration
         back, where the settings say so."""
         await self._halves.pop(name).stop()
+
+    def _half_of(self, part: str, own: LocalRuntime) -> LocalRuntime:
+        """The runtime of a part: that of the asker, unless another component that runs has it."""
+        others = (each for each in self._halves.values() if each is not own)
+        return next((each for each in (own, *others) if each.has(part)), own)
 
     def handles(self) -> list[Handle]:
         """All running actors."""
@@ -189,6 +200,11 @@ class ControlPlane(_Plane):
         runtime = self._halves.get(SCHEDULER)
         if runtime is not None:
             await runtime.handle(COORDINATOR).send(Measured(usage))
+
+    async def room(self, wanted: Sequence[Wanted]) -> Sequence[int | None]:
+        """How many of these pods would have a place now (`vcray.foresight.room`); empty while no scheduler runs."""
+        runtime = self._halves.get(SCHEDULER)
+        return () if runtime is None else await asks_room(runtime.handle)(wanted)
 
     async def reconfigure(self, text: str) -> Accepted:
         """Put a new configuration in force, or keep the last good one."""

@@ -16,12 +16,15 @@ import aiohttp
 from vcray.actors.admission import AdmissionActor, AdmissionOptions
 from vcray.actors.admission_registration import MUTATING
 from vcray.actors.messages import ObjectChange, ObjectChanges, Synced
+from vcray.actors.room_asking import AskRoom
 from vcray.actors.runtime import Time
 from vcray.actors.timekeeping import WallTime
 from vcray.api.meta import JsonObject
 from vcray.api.resources import NAMESPACES, Resource
 from vcray.cluster.objects.store import Store
 from vcray.cluster.server.inprocess import InProcessTransport
+from vcray.integrations import growing
+from vcray.integrations.known import built_in
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import NotFound
 from vcray.metrics import Metrics
@@ -78,7 +81,8 @@ class Host:
 
 def question(path: str, operation: str, obj: JsonObject | None, **request: Any) -> bytes:
     """An AdmissionReview about an object."""
-    resource = next(service.resource for service in ALL_SERVICES if service.path == path)
+    known = (*ALL_SERVICES, *growing.services(built_in()))
+    resource = next(service.resource for service in known if service.path == path)
     asked = {
         "uid": "u-1",
         "resource": {
@@ -104,13 +108,17 @@ def patch_of(response: JsonObject) -> Any:
 
 @asynccontextmanager
 async def admission_host(
-    options: AdmissionOptions | None = None, time: Time | None = None
+    options: AdmissionOptions | None = None, time: Time | None = None, ask_room: AskRoom | None = None
 ) -> AsyncIterator[Host]:
     """A started actor that has heard nothing yet."""
     transport = InProcessTransport(Store())
     client, metrics = KubeClient(transport), Metrics()
     actor = AdmissionActor(
-        client, replace(options or AdmissionOptions(), port=0, linger_s=0.0), time or WallTime(), metrics
+        client,
+        replace(options or AdmissionOptions(), port=0, linger_s=0.0),
+        time or WallTime(),
+        metrics,
+        ask_room,
     )
     await actor.start()
     try:

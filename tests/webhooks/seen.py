@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from vcray.api.jsonview import dig_str
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import Resource
+from vcray.cache.supposed import Wanted
 from vcray.webhooks.base import Request, Rules, User, name_of
 
 NOBODY = User()
@@ -21,6 +22,8 @@ class Seen:
     namespaces: dict[str, JsonObject] = field(default_factory=dict)
     groups: dict[tuple[str, str], JsonObject] = field(default_factory=dict)
     others: dict[tuple[Resource, str, str], JsonObject] = field(default_factory=dict)
+    places: Sequence[int | None] | None = None
+    wanted: tuple[Wanted, ...] = ()
 
     def queue(self, name: str) -> JsonObject | None:
         return next((queue for queue in self.given if name_of(queue) == name), None)
@@ -39,6 +42,10 @@ class Seen:
 
     def find(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
         return self.others.get((resource, namespace, name))
+
+    def room(self, wanted: Sequence[Wanted]) -> Sequence[int | None]:
+        self.wanted = tuple(wanted)
+        return [None] * len(wanted) if self.places is None else self.places
 
 
 def queue(name: str, state: str = "Open", pods: int | None = None, **spec: JsonValue) -> JsonObject:

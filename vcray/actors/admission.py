@@ -23,11 +23,14 @@ from vcray.actors.admission_reviews import Question
 from vcray.actors.admission_server import AdmissionServer
 from vcray.actors.admission_view import WATCHED, Asked, Glance, Known, watched_for
 from vcray.actors.messages import Message, ObjectChanges, Registered, Synced
+from vcray.actors.room_asking import AskRoom
 from vcray.actors.runtime import Time
 from vcray.api.jsonview import dig_str
 from vcray.api.resources import QUEUES, Resource
+from vcray.cache.supposed import Wanted
 from vcray.config.settings import Settings
 from vcray.errors import ConfigError, Problem, VcrayError, did_you_mean
+from vcray.integrations import growing
 from vcray.integrations.admission import service
 from vcray.integrations.base import Integration
 from vcray.kube.certificates import LIFETIME
@@ -46,6 +49,9 @@ NEWBORN_S, POLL_S = 1.0, 0.05
 """How long a queue without a state is waited for: the queue controller opens a new one within milliseconds."""
 MOST_READS = 8
 """Rounds of reading what a rule missed before its answer stands: a chain of parents has at most as many."""
+
+ROOM_S = 1.0
+"""How long the scheduler may think about what has room: well below what an API server waits for us."""
 
 log = get_logger("admission")
 _BY_NAME = {resource.full_name: resource for resource in WATCHED}
@@ -83,6 +89,7 @@ class AdmissionOptions:
                 *_enabled(settings.enabled_admission),
                 *(TENANT_SERVICES if settings.tenants else ()),
                 *((service(integrations),) if integrations else ()),
+                *growing.services(integrations),
             ),
             Rules(
                 settings.scheduler_names[0],
@@ -106,8 +113,16 @@ class AdmissionOptions:
 class AdmissionActor:
     """Feed it the changes of what its options say that it watches; it does the rest from `start` on."""
 
-    def __init__(self, client: KubeClient, options: AdmissionOptions, time: Time, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        options: AdmissionOptions,
+        time: Time,
+        metrics: Metrics,
+        ask_room: AskRoom | None = None,
+    ) -> None:
         self._client = client
+        self._ask_room = ask_room
         self._options = options
         self._time = time
         self._metrics = metrics
@@ -232,9 +247,13 @@ class AdmissionActor:
     async def _judged(self, service: Service, question: Question) -> tuple[Answer, Glance]:
         """The rule's answer and what it saw, on fresh objects where the view misses one or where it would refuse."""
         fresh: set[Asked] = set()
+        places: Sequence[int | None] | None = None
         for _ in range(MOST_READS):
-            glance = Glance(self._known)
+            glance = Glance(self._known, places)
             answer = service.admit(question.about(glance, self._rules))
+            if glance.wanted and places is None:
+                places = await self._room(glance.wanted)
+                continue
             missed = {each for each, found in glance.asked.items() if not found}
             doubtful = (set(glance.asked) if not answer.allowed else missed) - fresh
             if not doubtful:
@@ -242,6 +261,23 @@ class AdmissionActor:
             await self._read(doubtful)
             fresh |= doubtful
         return answer, glance
+
+    async def _room(self, wanted: Sequence[Wanted]) -> Sequence[int | None]:
+        """What the scheduler says has room; empty where there is none, or where it does not answer in time."""
+        if self._ask_room is None:
+            return ()
+        try:
+            async with asyncio.timeout(ROOM_S):
+                return await self._ask_room(wanted)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            why = "it stops"
+        except Exception as error:  # the fence: without an answer the update passes as it is
+            why = f"{type(error).__name__}: {error}".removesuffix(": ")
+        log.warning("the scheduler does not say what has room", group=wanted[0].job, why=why)
+        return ()
 
     def _is_newborn(self, asked: Asked) -> bool:
         """A queue that the queue controller has not given a state yet."""

@@ -15,6 +15,7 @@ from vcray.actors.objects import ObjectMirrors, place_of
 from vcray.api.jsonview import dig_str
 from vcray.api.meta import JsonObject
 from vcray.api.resources import NAMESPACES, PODGROUPS, QUEUES, Resource
+from vcray.cache.supposed import Wanted
 from vcray.webhooks.services import TENANT_SERVICES, Service
 
 WATCHED: tuple[Resource, ...] = (QUEUES, NAMESPACES, PODGROUPS)
@@ -114,11 +115,14 @@ class Known:
 class Glance:
     """What one run of a rule sees. `asked` are the objects it asked for by name, found or not.
 
+    `places` is the answer to the question for room that an earlier run of it left in `wanted`, once there is one.
     Implements `vcray.webhooks.base.Look`."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: Known, places: Sequence[int | None] | None = None) -> None:
         self._known = known
+        self._places = places
         self.asked: dict[Asked, bool] = {}
+        self.wanted: tuple[Wanted, ...] = ()
 
     def queue(self, name: str) -> JsonObject | None:
         return self.find(QUEUES, "", name)
@@ -140,3 +144,8 @@ class Glance:
         if name:
             self.asked[resource, namespace, name] = found is not None
         return found
+
+    def room(self, wanted: Sequence[Wanted]) -> Sequence[int | None]:
+        self.wanted = tuple(wanted)
+        known = self._places is not None and len(self._places) == len(wanted)
+        return self._places if known and self._places else [None] * len(wanted)

@@ -369,11 +369,13 @@ async def _admission(place: Place, part: str) -> None:
     from vcray.actors.admission import AdmissionActor, AdmissionOptions
     from vcray.actors.admission_view import watched_for
     from vcray.actors.hosted import integrations_of
+    from vcray.actors.room_asking import Gathered, asks_room
 
     client, settings = place.client("admission"), place.facts.settings
     options = AdmissionOptions.of(settings, integrations_of(settings, place.extensions()))
+    room = Gathered(asks_room(place.reach))
     actor = await place.runtime.spawn(
-        part, lambda: AdmissionActor(client, options, place.time, place.metrics)
+        part, lambda: AdmissionActor(client, options, place.time, place.metrics, room)
     )
     watch_all(place, client, watched_for(options.services), actor)
 

@@ -126,6 +126,23 @@ class Member:
     leads: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A number of an object that an update raises without a user's asking, so that room decides how much of it comes true.
+
+    `path`: where it stands in the object; `asked`: what the update says, within the object's own limits; `least`: what it stays at,
+    room or not. Each is `hosts` pods of `template` that bear `labels` besides its own; where the label `unit` tells them apart from
+    the next `hosts` pods, it is named."""
+
+    path: tuple[str | int, ...]
+    asked: int
+    least: int
+    template: JsonObject
+    labels: Mapping[str, str]
+    hosts: int = 1
+    unit: str = ""
+
+
 Find: TypeAlias = Callable[[Resource, str, str], JsonObject | None]
 """An object by resource, namespace and name, as last seen."""
 
@@ -135,6 +152,7 @@ class Integration(ABC):
 
     `pod_labels` (`key` or `key=value`) and `pod_fields` (of spec): each pod that may be one of its has at least one of them.
     `follows_pods`: gangs depend on the pods there are.
+    `self_growing`: a CEL expression on an `object` of `kinds`, true where an autoscaler of its own may raise numbers of it.
     Instances remember nothing."""
 
     name: ClassVar[str]
@@ -143,6 +161,7 @@ class Integration(ABC):
     pod_labels: ClassVar[tuple[str, ...]]
     pod_fields: ClassVar[tuple[str, ...]] = ()
     follows_pods: ClassVar[bool] = False
+    self_growing: ClassVar[str] = ""
 
     @abstractmethod
     def asks(self, owner: JsonObject) -> Asks:
@@ -167,6 +186,10 @@ class Integration(ABC):
     def named(self, pod: JsonObject) -> tuple[Ref, Member] | None:
         """The object that a pod names itself, which need not be there yet, and the pod's place; None where owners tell."""
         return None
+
+    def grows(self, old: JsonObject, new: JsonObject) -> Sequence[Growth]:
+        """Numbers that an update raises by itself, of kinds that are `self_growing`. Raises Malformed."""
+        return ()
 
     def status(self, owner: JsonObject, group: JsonObject | None, now: float) -> JsonObject:
         """Fields of the object's status that are ours to write, given its PodGroup; of those none that are as they should be."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from vcray.actors.local_runtime import ActiveTransport, Activity
 from vcray.actors.timekeeping import VirtualTime
 from vcray.api.meta import JsonObject
 from vcray.api.resources import Resource
+from vcray.cache.supposed import Wanted
 from vcray.cluster.admission.volcano import MUTATING, VolcanoGate
 from vcray.cluster.changes.patches import merge
 from vcray.cluster.objects.store import Store
@@ -20,6 +21,7 @@ from vcray.integrations.known import built_in
 from vcray.kube.client import KubeClient
 from vcray.kube.transport import Transport
 from vcray.metrics import Metrics
+from vcray.sim.growing import GrowingTransport
 from vcray.sim.kubelet import ScenarioKubelet
 from vcray.sim.operating import Operating, install
 from vcray.sim.scenario import Kubelet
@@ -36,6 +38,7 @@ class ControlPlane(Protocol):
     async def start_component(self, name: str) -> None: ...
     async def stop_component(self, name: str) -> None: ...
     async def round(self) -> Decisions: ...
+    async def room(self, wanted: Sequence[Wanted]) -> Sequence[int | None]: ...
     async def measured(self, usage: UsageTable) -> None: ...
 
 
@@ -57,9 +60,8 @@ class ManualWorld:
 
     def _open(self, transport: Transport) -> None:
         """The scenario's own client and its kubelet, on a transport of theirs."""
-        self._client = KubeClient(
-            ActiveTransport(transport, self.activity), "scenario", sleep=self.time.sleep
-        )
+        judged = GrowingTransport(transport, self._room)
+        self._client = KubeClient(ActiveTransport(judged, self.activity), "scenario", sleep=self.time.sleep)
         self._kubelet = ScenarioKubelet(self._client, self.time.now)
 
     @property
@@ -82,11 +84,15 @@ class ManualWorld:
     ) -> None:
         """Start a control plane, and stand-in operators, on a transport of their own."""
         if operators:
-            self._operating = Operating(transport, operators, self.time, self.activity)
+            judged = GrowingTransport(transport, self._room)
+            self._operating = Operating(judged, operators, self.time, self.activity)
             await self._operating.start()
         self._plane = self._make(transport, scheduler_conf, settings, self.time, self.activity)
         await self._plane.start()
         await self.rest()
+
+    async def _room(self, wanted: Sequence[Wanted]) -> Sequence[int | None]:
+        return () if self._plane is None else await self._plane.room(wanted)
 
     async def _end(self) -> None:
         """Stop the control plane, then the operators."""

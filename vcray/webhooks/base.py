@@ -16,6 +16,7 @@ from vcray.api import names
 from vcray.api.jsonview import dig_str, dig_strings
 from vcray.api.meta import JsonObject, JsonValue
 from vcray.api.resources import Resource
+from vcray.cache.supposed import Wanted
 from vcray.webhooks.resource_groups import ResourceGroup
 
 Patch: TypeAlias = tuple[JsonObject, ...]
@@ -47,6 +48,11 @@ class Look(Protocol):
 
     def find(self, resource: Resource, namespace: str, name: str) -> JsonObject | None:
         """An object of any kind, as it was a moment ago; None when there is none. Asked only by the rule of integrations."""
+        ...
+
+    def room(self, wanted: Sequence[Wanted]) -> Sequence[int | None]:
+        """How many pods of each kind have a place now, or would if they came, those that have one among them; None where nobody
+        knows. Asked only for what grows by itself."""
         ...
 
 

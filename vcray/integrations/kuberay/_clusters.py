@@ -8,7 +8,7 @@ from typing import Final
 from vcray.api.meta import JsonObject
 from vcray.controllers import raw
 from vcray.controllers.podusage import Usage, effective
-from vcray.integrations.base import Asks, Malformed, Part, SubGroups, count, template
+from vcray.integrations.base import Asks, Growth, Malformed, Part, SubGroups, count, template
 
 CLUSTER: Final = "ray.io/cluster"
 NODE_TYPE: Final = "ray.io/node-type"
@@ -24,6 +24,11 @@ _SIDECAR: Final[JsonObject] = {
     "containers": [{"resources": {"requests": {"cpu": "500m", "memory": "512Mi"}}}]
 }
 """What the autoscaler's container takes where nobody says otherwise."""
+_WAITER: Final[JsonObject] = {
+    "name": "wait-gcs-ready",
+    "resources": {"requests": {"cpu": "200m", "memory": "256Mi"}},
+}
+"""What KubeRay has each worker run first."""
 
 
 def group_name(name: str) -> str:
@@ -82,6 +87,39 @@ def _workers(spec: JsonObject, where: str, scales: bool) -> Iterator[Part]:
         pods = wanted * hosts
         units = SubGroups(hosts, wanted, {GROUP: name}, (REPLICA_NAME,)) if hosts > 1 else None
         yield Part(name, pods, pods, template(group, f"{place}.template", "template"), units)
+
+
+def grown(cluster: str, old: JsonObject, spec: JsonObject) -> Iterator[Growth]:
+    """Worker groups of a cluster of this name whose replicas are above those of the `old` spec and above minReplicas.
+    Raises Malformed."""
+    before = {
+        raw.text(group, "groupName"): raw.number(group, "replicas")
+        for group in raw.tables(old, "workerGroupSpecs")
+    }
+    for index, group in enumerate(raw.tables(spec, "workerGroupSpecs")):
+        place, name = f"spec.workerGroupSpecs[{index}]", raw.text(group, "groupName")
+        replicas = count(group, f"{place}.replicas", "replicas", default=0)
+        least = count(group, f"{place}.minReplicas", "minReplicas", default=0)
+        most = count(group, f"{place}.maxReplicas", "maxReplicas", default=NO_LIMIT)
+        hosts = count(group, f"{place}.numOfHosts", "numOfHosts", default=1)
+        asked, stays = min(replicas, most), max(before.get(name, 0), least)
+        if asked <= stays or not hosts or raw.at(group, "suspend") is True:
+            continue
+        yield Growth(
+            ("spec", "workerGroupSpecs", index, "replicas"),
+            asked,
+            stays,
+            _waiting(template(group, f"{place}.template", "template")),
+            {CLUSTER: cluster, NODE_TYPE: "worker", GROUP: name},
+            hosts,
+            REPLICA_NAME if hosts > 1 else "",
+        )
+
+
+def _waiting(template: JsonObject) -> JsonObject:
+    """A worker's template with what waits for the head."""
+    spec = raw.table(template, "spec")
+    return {**template, "spec": {**spec, "initContainers": [*raw.tables(spec, "initContainers"), _WAITER]}}
 
 
 def _autoscaler(spec: JsonObject) -> Usage:

@@ -9,7 +9,7 @@ from vcray.api.meta import JsonObject
 from vcray.api.resources import PODS, RAYCLUSTERS, Resource
 from vcray.controllers import raw
 from vcray.controllers.base import Seen
-from vcray.integrations.base import Asks, Gang, Integration, Member
+from vcray.integrations.base import Asks, Gang, Growth, Integration, Member
 from vcray.integrations.kuberay import _clusters as ray
 
 
@@ -20,6 +20,9 @@ class RayCluster(Integration):
     kinds: ClassVar[tuple[Resource, ...]] = (RAYCLUSTERS,)
     pod_labels: ClassVar[tuple[str, ...]] = (ray.CLUSTER,)
     follows_pods: ClassVar[bool] = True
+    self_growing: ClassVar[str] = (
+        "has(object.spec) && has(object.spec.enableInTreeAutoscaling) && object.spec.enableInTreeAutoscaling == true"
+    )
 
     def asks(self, owner: JsonObject) -> Asks:
         spec = raw.table(owner, "spec")
@@ -40,6 +43,12 @@ class RayCluster(Integration):
             return None  # the Job that cleans up a Redis bears the head's other labels (trap T18)
         leads = labels[ray.NODE_TYPE] == "head"
         return Member(ray.group_of_cluster(owner), labels.get(ray.GROUP, ""), leads)
+
+    def grows(self, old: JsonObject, new: JsonObject) -> Sequence[Growth]:
+        spec = raw.table(new, "spec")
+        if raw.at(spec, "enableInTreeAutoscaling") is not True or raw.at(spec, "suspend") is True:
+            return ()
+        return tuple(ray.grown(raw.name(new), raw.table(old, "spec"), spec))
 
     def begun(self, owner: JsonObject, seen: Seen) -> bool:
         return bool(seen.owned(PODS, raw.uid(owner)))
