@@ -11,10 +11,12 @@ from tests.actors.doors import Doors
 from vcray.actors.deployment import Layout, plan
 from vcray.actors.fleet import Connection, Fleet
 from vcray.actors.host import Lost, Opening, Stamp
-from vcray.actors.messages import Reconfigure, Synced, pack
+from vcray.actors.messages import Reconfigure, RoomAsked, RoomFound, Synced, pack, unpack
 from vcray.actors.parts import Facts
 from vcray.api.jsonview import dig_str
 from vcray.api.resources import JOBS, NODES, PODS, QUEUES
+from vcray.api.wire import to_pod
+from vcray.cache.supposed import Wanted
 from vcray.cluster.objects.store import Store
 from vcray.cluster.server.inprocess import InProcessTransport
 from vcray.config.settings import Settings
@@ -155,6 +157,16 @@ async def test_a_message_of_an_opening_that_is_past_is_turned_away(cluster: Clus
 
     with pytest.raises(Lost, match="hears another opening of scheduler"):
         await cluster.doors.post("binder", before, "binder", [pack(Synced("pods"))])
+
+
+async def test_admission_that_was_opened_again_may_still_ask_what_has_room(cluster: Cluster) -> None:
+    wanted = Wanted(to_pod({"metadata": {"namespace": "default"}, "spec": {}}), 1)
+    question = pack(RoomAsked((wanted,)))
+
+    answer = await cluster.doors.ask("scheduler", Stamp("admission", 9), "coordinator", question)
+
+    assert answer is not None
+    assert unpack(answer) in (RoomFound(), RoomFound((None,)))
 
 
 async def test_a_new_configuration_outlives_the_host_that_took_it(cluster: Cluster) -> None:

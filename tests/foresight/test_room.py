@@ -69,7 +69,8 @@ def running(group: str, count: int, cpu: int = 1, **more: object) -> list[JsonOb
         ([workers("g", 1)], [2]),  # of two that are there already
         ([workers("g", 8, cpu=3)], [2]),  # and two small ones that are there
         ([workers("g", 8, resources={"example.com/none": 1})], [2]),
-        ([workers("g", 4), workers("g", 3, role="v")], [2, 2]),
+        ([workers("g", 4), workers("g", 3, role="v")], [4, 0]),
+        ([workers("g", 1, cpu=9, role="a"), workers("g", 3), workers("g", 2, role="z")], [0, 3, 1]),
         ([workers("nobody", 4)], [None]),
         ([workers("nobody", 4), workers("g", 3)], [None, 3]),
         ([workers("g", 3), workers("g", 9)], [3, None]),

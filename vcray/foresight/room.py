@@ -6,7 +6,7 @@ pod that waits already, nor from one that was promised its place a moment ago an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -43,26 +43,53 @@ def missing(snapshot: Snapshot, wanted: Wanted) -> int:
 
 
 def room(snapshot: Snapshot, wanted: Sequence[Wanted], promised: Sequence[Wanted]) -> Trial:
-    """Places of all kinds wanted at once; `promised` pods come before them where they are not there yet. Of a task that is asked about
-    twice only the first question is answered."""
+    """Places of all kinds wanted; `promised` pods come before them where they are not there yet. Of a task that is asked about
+    twice only the first question is answered.
+
+    A job stops at its first pod that finds no place, so its kinds are tried one after the other, those of different jobs together."""
     first = {(each.job, each.role): each for each in reversed(wanted)}
     known = [each for each in first.values() if exist(snapshot, each) is not None][::-1]
-    before = tuple((each, missing(snapshot, each)) for each in promised)
-    asked = [missing(snapshot, each) for each in known]
+    before = [(each, missing(snapshot, each)) for each in promised]
+    found: _Round | None = None
+    for stage in _stages(known):
+        found, new = yield from _tried(snapshot, stage, before)
+        before += zip(stage, new, strict=True)
+    return tuple(
+        found.places_of(each) if found is not None and any(each is one for one in known) else None
+        for each in wanted
+    )
+
+
+def _stages(known: Sequence[Wanted]) -> list[list[Wanted]]:
+    """The first kind of each job, the second of each, and so on."""
+    out: list[list[Wanted]] = []
+    for each in known:
+        free = next((stage for stage in out if all(one.job != each.job for one in stage)), None)
+        if free is None:
+            out.append([each])
+        else:
+            free.append(each)
+    return out
+
+
+def _tried(
+    snapshot: Snapshot, stage: Sequence[Wanted], before: Sequence[Supposed]
+) -> Generator[tuple[Supposed, ...], tuple[Snapshot, Decisions], tuple[_Round, list[int]]]:
+    """A round with as many pods of these kinds as take nobody's place, and how many of each are new."""
+    asked = [missing(snapshot, each) for each in stage]
     without: _Round | None = None
     for _ in range(TRIES):
-        found = _Round(*(yield (*before, *zip(known, asked, strict=True))))
-        if not any(asked):
-            return _places(wanted, known, found)
-        left = found.left_out(known)
+        found = _Round(*(yield (*before, *zip(stage, asked, strict=True))))
+        new = [found.new_of(each, count) for each, count in zip(stage, asked, strict=True)]
+        left = found.left_out(stage) if any(asked) else frozenset()
         if left and without is None:
-            without = _Round(*(yield before))
+            without = _Round(*(yield tuple(before)))
         lost = 0 if without is None else len(left & without.placed)
         if not lost:
-            return _places(wanted, known, found)
-        asked = _fewer([found.new_of(each, count) for each, count in zip(known, asked, strict=True)], lost)
+            return found, new
+        asked = _fewer(new, lost)
     assert without is not None
-    return _places(wanted, known, without)
+    return without, [0] * len(stage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +124,6 @@ class _Round:
         """Pods of a kind beyond those there are that get a place."""
         there = exist(self.snapshot, wanted) or 0
         return min(supposed, max(0, self.places_of(wanted) - (there - supposed)))
-
-
-def _places(wanted: Sequence[Wanted], known: Collection[Wanted], found: _Round) -> Places:
-    return tuple(found.places_of(each) if any(each is one for one in known) else None for each in wanted)
 
 
 def _fewer(asked: list[int], by: int) -> list[int]:
