@@ -93,6 +93,18 @@ def test_the_control_plane_takes_pods_that_name_no_scheduler(monkeypatch, given,
     assert "--agent-scheduler-names" not in control_plane_command({}, default_scheduler=False)
 
 
+def test_pods_have_accounts_where_that_is_wanted(tmp_path):
+    pods = "/api/v1/namespaces/default/pods"
+    with Up(tmp_path, "--cluster-only", "--service-accounts") as up:
+        eventually(lambda: up.ask("/api/v1/namespaces/default/serviceaccounts")["items"], "the account")
+        pod = up.ask(
+            pods, {"metadata": {"name": "plain"}, "spec": {"containers": PLAIN["spec"]["containers"]}}
+        )
+
+    assert pod["spec"]["serviceAccountName"] == "default"
+    assert [each["name"][:16] for each in pod["spec"]["volumes"]] == ["kube-api-access-"]
+
+
 @pytest.mark.ray
 def test_on_ray_a_gang_runs_and_down_leaves_no_process_port_or_file(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", short := tempfile.mkdtemp(prefix="vcray-t-"))

@@ -60,6 +60,7 @@ class Embedded:
                 folder=options.data_dir,
                 tokens=tokens,
                 read_log=self._log,
+                service_accounts=options.service_accounts,
             )
         )
         self._stack.push_async_callback(self._server.stop)

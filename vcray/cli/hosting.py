@@ -25,6 +25,7 @@ from vcray.files import write_atomically
 class ClusterOptions:
     """What `vcray up` is told. `control_plane` is the command to run, with `{kubeconfig}` in it; empty means none.
     `operators`: stand-ins that run, each with its gang support. `default_scheduler`: pods that name no scheduler are bound here, as no control plane does it.
+    `service_accounts`: pods are admitted by their accounts and get tokens.
 
     Each of the `nodes` simulated nodes has what `node_cpu` and `node_memory` (quantities), `node_gpu` and `node_pods` say; their containers live `speed` times faster.
     """
@@ -41,6 +42,7 @@ class ClusterOptions:
     operators: Mapping[str, str] = field(default_factory=dict)
     control_plane: Sequence[str] = ()
     default_scheduler: bool = False
+    service_accounts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

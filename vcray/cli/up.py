@@ -64,6 +64,11 @@ _PASSED_ON = ("runtime", "layout", "ray_address", "scheduler_conf", "metrics_por
     "--no-default-scheduler", is_flag=True, help="Leave pods that name no scheduler to one of your own."
 )
 @click.option(
+    "--service-accounts",
+    is_flag=True,
+    help="Admit pods by their ServiceAccounts, and give them tokens, as a real API server does.",
+)
+@click.option(
     "--runtime",
     type=click.Choice(["ray", "local"]),
     default="ray",
@@ -88,6 +93,7 @@ def command(
     operators: str,
     cluster_only: bool,
     no_default_scheduler: bool,
+    service_accounts: bool,
     **passed_on: object,
 ) -> int:
     """Start a cluster on this machine, API server, simulated nodes and control plane, until Ctrl-C or `vcray down`.
@@ -125,6 +131,7 @@ def command(
         operators=_stand_ins(operators),
         control_plane=() if cluster_only else control_plane_command(passed_on, not no_default_scheduler),
         default_scheduler=cluster_only and not no_default_scheduler,
+        service_accounts=service_accounts,
     )
     return asyncio.run(_run(options, RuntimeFolder(name)))
 
