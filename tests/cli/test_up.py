@@ -16,7 +16,7 @@ from tests.cli.up_process import Up, descendants, eventually, listening, refused
 from vcray.cli.runtime_folder import RuntimeFolder
 from vcray.cli.up import control_plane_command
 from vcray.cluster.objects.persistence import Database
-from vcray.cluster.server.kept import certificate_authority, signing_key
+from vcray.cluster.server.kept import administrator_token, certificate_authority, signing_key
 from vcray.errors import InputError
 from vcray.kube.certificates import new_authority
 
@@ -198,13 +198,14 @@ def test_a_data_directory_that_cannot_be_used_is_one_sentence(tmp_path, file, co
     assert [each.name for each in folder.iterdir()] == [file]
 
 
-@pytest.mark.parametrize("file", ["ca.crt", "ca.key", "accounts.key"])
-@pytest.mark.parametrize("left", [0, 100])
+@pytest.mark.parametrize("file", ["ca.crt", "ca.key", "accounts.key", "token"])
+@pytest.mark.parametrize("left", [0, 10])
 def test_a_key_of_a_data_directory_that_is_cut_off_is_one_sentence_and_stays_as_it_is(tmp_path, file, left):
     folder = tmp_path / "data"
     Database(folder).close()
     certificate_authority(folder)
     signing_key(folder)
+    administrator_token(folder)
     cut = (folder / file).read_bytes()[:left]
     (folder / file).write_bytes(cut)
 

@@ -6,7 +6,6 @@ import os
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
-from pathlib import Path
 
 from vcray.api.crds import all_crds
 from vcray.api.resources import CUSTOMRESOURCEDEFINITIONS, STORAGECLASSES
@@ -17,16 +16,15 @@ from vcray.cluster.objects.persistence import Database
 from vcray.cluster.objects.review import User
 from vcray.cluster.objects.store import Store
 from vcray.cluster.server.https import EmbeddedServer, ServerOptions
-from vcray.cluster.server.tokens import ADMIN, new_token
+from vcray.cluster.server.kept import administrator_token
+from vcray.cluster.server.tokens import ADMIN
 from vcray.cluster.storageclasses import default_class
 from vcray.cluster.workloads.manager import Workloads
 from vcray.cluster.workloads.volumes.provisioning import default_storage_class
 from vcray.errors import InputError, Problem
-from vcray.files import write_atomically
 from vcray.kube.client import KubeClient
 from vcray.kube.errors import AlreadyExists
 
-TOKEN = "token"
 """The file of a data directory that keeps the administrator's token."""
 
 
@@ -52,7 +50,7 @@ class Embedded:
         if options.data_dir is not None:
             database = Database(options.data_dir, self._fail)
             self._stack.callback(database.close)
-            tokens[_kept_token(options.data_dir)] = ADMIN
+            tokens[administrator_token(options.data_dir)] = ADMIN
         self._server = EmbeddedServer(
             ServerOptions(
                 port=options.port,
@@ -111,19 +109,6 @@ class Embedded:
         lines, last = text.splitlines(keepends=True), options.get("tailLines", "")
         kept = lines[len(lines) - int(last) :] if last.isdigit() and int(last) < len(lines) else lines
         return "".join(kept).encode()
-
-
-def _kept_token(data_dir: Path) -> str:
-    """The administrator's token of a data directory, made when it has none."""
-    file = data_dir / TOKEN
-    try:
-        token = file.read_text().strip() if file.exists() else ""
-        if not token:
-            token = new_token()
-            write_atomically(file, token.encode())
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(Problem("VC0603", str(file), f"cannot be read: {error}")) from error
-    return token
 
 
 async def _install_storage_class(client: KubeClient) -> None:

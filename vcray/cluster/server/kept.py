@@ -1,6 +1,7 @@
-"""What a server keeps in its data directory beside the objects: its certificate authority, and the key that signs accounts' tokens.
+"""What a server keeps in its data directory beside the objects: its certificate authority, the key that signs accounts' tokens, and
+the administrator's token.
 
-Both outlive a restart, so that kubeconfigs and tokens which are out there stay good. A file that is broken is never replaced in silence:
+They outlive a restart, so that kubeconfigs and tokens which are out there stay good. A file that is broken is never replaced in silence:
 each function raises InputError VC0603, which names it.
 """
 
@@ -9,14 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from vcray.cluster.server.accounts import key_of, new_signing_key
+from vcray.cluster.server.tokens import new_token
 from vcray.errors import InputError, Problem
 from vcray.files import write_atomically
 from vcray.kube.certificates import Certificate, new_authority, valid_until
 
 T = TypeVar("T")
+
+SHORTEST: Final = 16
+"""Letters that a token has at least: a shorter one is easily guessed."""
 
 
 def certificate_authority(folder: Path) -> Certificate:
@@ -46,6 +51,17 @@ def signing_key(folder: Path) -> bytes:
     return kept
 
 
+def administrator_token(folder: Path) -> str:
+    """The token of `token`, made where there is none."""
+    file = folder / "token"
+    if not file.exists():
+        _write(file, new_token().encode())
+    kept = _checked(file, lambda: _read(file).decode("ascii").strip())
+    if len(kept) < SHORTEST or not kept.isprintable() or " " in kept:
+        raise _broken(file)
+    return kept
+
+
 def _read(file: Path) -> bytes:
     try:
         return file.read_bytes()
@@ -65,7 +81,11 @@ def _checked(file: Path, read: Callable[[], T]) -> T:
     try:
         return read()
     except ValueError as error:
-        raise _unusable(file, "is broken or cut off; restore a copy of it or remove the folder") from error
+        raise _broken(file) from error
+
+
+def _broken(file: Path) -> InputError:
+    return _unusable(file, "is broken or cut off; restore a copy of it or remove the folder")
 
 
 def _unusable(file: Path, what: str) -> InputError:
