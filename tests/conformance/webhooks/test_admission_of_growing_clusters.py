@@ -10,22 +10,33 @@ import pytest
 
 from tests.conformance.harness.base import Server, wait_until
 from tests.conformance.harness.definitions import DEFINITIONS, install
+from tests.conformance.harness.embedded import EmbeddedServer
+from tests.conformance.harness.server import ControlPlane
+from tests.conftest import BOTH, EMBEDDED
 from tests.e2e.arena import Arena
 from tests.e2e.hosting import Hosted
+from tools.kubernetes.build import programs_folder
 from vcray.actors.deployment import ADMISSION
+from vcray.api.crds import all_crds
 from vcray.api.resources import RAYCLUSTERS
 from vcray.app import SCHEDULER
 from vcray.cluster.operators.definitions import definitions
 from vcray.config.settings import Settings
 
-CONF = """
-actions: enqueue, allocate
-tiers:
-- plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: nodeorder}]
-"""
-"""Room is a matter of nodes alone: other tests leave queues with demand behind, which would have a share of it."""
 JSON_PATCH = "application/json-patch+json"
 REPLICAS = "/spec/workerGroupSpecs/0/replicas"
+
+
+@pytest.fixture(scope="module", params=BOTH)
+def volcano_apiserver(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """A server of its own: another admission actor on it would register the same webhook, and has no scheduler to ask."""
+    if request.param == EMBEDDED:
+        server: Server = EmbeddedServer(programs_folder())
+    else:
+        server = ControlPlane(request.getfixturevalue("kubernetes_programs"))
+    with server:
+        install(server.client, all_crds())
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +44,7 @@ def hosted(volcano_apiserver: Server) -> Iterator[Hosted]:
     """Admission and the scheduler; RayClusters are served."""
     install(volcano_apiserver.client, definitions((RAYCLUSTERS,)))
     settings = Settings(admission=True, admission_port=0, enabled_admission=())
-    with Hosted(volcano_apiserver.kubeconfig, ADMISSION, SCHEDULER, settings=settings, conf=CONF) as made:
+    with Hosted(volcano_apiserver.kubeconfig, ADMISSION, SCHEDULER, settings=settings) as made:
         yield made
         assert made.failures() == {}
     volcano_apiserver.client.delete(f"{DEFINITIONS}/{RAYCLUSTERS.full_name}")
