@@ -41,6 +41,7 @@ from vcray.controllers.base import (
     must,
     one_object_each,
 )
+from vcray.controllers.notes import annotate
 from vcray.controllers.podusage import Usage, add_usage, pod_usage, usage_json
 from vcray.controllers.regroup import Regroup, regroup, regroups
 from vcray.controllers.reservation import Reservations, Unclaimed
@@ -200,10 +201,7 @@ class PodGroupController:
             outcome = yield Create(PODGROUPS, build_podgroup(pod, owners, _replicas_of(pod, seen)))
             if not outcome.already_exists:
                 must(outcome, f"create PodGroup {request.key}")
-        note: JsonObject = {"metadata": {"annotations": {names.GROUP_NAME: request.group}}}
-        outcome = yield Patch(PODS, request.namespace, request.pod, note, "strategic")
-        if not outcome.not_found:
-            must(outcome, f"annotate pod {request.namespace}/{request.pod}")
+        yield from annotate(PODS, pod, {names.GROUP_NAME: request.group})
 
     def gave_up(self, request: Request, seen: Seen, now: float) -> Effects:
         """Never comes: failures of this controller do not count."""

@@ -15,7 +15,8 @@ from vcray.api import names
 from vcray.api.meta import JsonObject
 from vcray.api.resources import JOBS, PODGROUPS, PODS
 from vcray.controllers import raw
-from vcray.controllers.base import Again, Change, Create, Effects, Patch, Request, Seen, must
+from vcray.controllers.base import Again, Change, Create, Effects, Request, Seen, must
+from vcray.controllers.notes import annotate
 
 ABSENT_S: Final = 30.0
 """How long a group may be away while its pods run."""
@@ -63,10 +64,7 @@ def regroup(request: Regroup, seen: Seen, schedulers: Collection[str]) -> Effect
         made.add(name)
         if name == request.group:
             continue
-        note: JsonObject = {"metadata": {"annotations": {names.GROUP_NAME: name}}}
-        outcome = yield Patch(PODS, request.namespace, raw.name(pod), note, "strategic")
-        if not outcome.not_found:
-            must(outcome, f"annotate pod {request.namespace}/{raw.name(pod)}")
+        yield from annotate(PODS, pod, {names.GROUP_NAME: name})
 
 
 def _running(namespace: str, group: str, seen: Seen, schedulers: Collection[str]) -> Iterator[JsonObject]:

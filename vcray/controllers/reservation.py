@@ -14,7 +14,8 @@ from vcray.api import names
 from vcray.api.meta import JsonObject
 from vcray.api.resources import PODGROUPS, PODS
 from vcray.controllers import raw
-from vcray.controllers.base import Again, Change, Effects, Emit, Patch, Request, Seen, must
+from vcray.controllers.base import Again, Change, Effects, Emit, Request, Seen
+from vcray.controllers.notes import annotate
 
 EVENT = "ReservationExpired"
 _LET_IN = "Inqueue"
@@ -67,7 +68,7 @@ class Reservations:
         if group is None:
             return
         if request.claimed:
-            yield from _mark(group, "")
+            yield from annotate(PODGROUPS, group, {names.UNCLAIMED: ""})
             return
         if raw.text(group, "status", "phase") != _LET_IN or not raw.table(group, "spec", "minResources"):
             return
@@ -77,21 +78,12 @@ class Reservations:
             raw.annotation(pod, names.GROUP_NAME) == request.group
             for pod in seen.list(PODS, request.namespace)
         ):
-            yield from _mark(group, "")
+            yield from annotate(PODGROUPS, group, {names.UNCLAIMED: ""})
         elif not _is_marked(group):
             what = f"no pod has come for {self._timeout_s:g} s; the room that was held for it is given back until one does"
             yield Emit(PODGROUPS, group, "Warning", EVENT, what)
-            yield from _mark(group, "no pods")
+            yield from annotate(PODGROUPS, group, {names.UNCLAIMED: "no pods"})
 
 
 def _is_marked(group: JsonObject) -> bool:
     return bool(raw.annotation(group, names.UNCLAIMED))
-
-
-def _mark(group: JsonObject, why: str) -> Effects:
-    if raw.annotation(group, names.UNCLAIMED) == why:
-        return
-    note: JsonObject = {"metadata": {"annotations": {names.UNCLAIMED: why or None}}}
-    outcome = yield Patch(PODGROUPS, raw.namespace(group), raw.name(group), note)
-    if not outcome.not_found:
-        must(outcome, f"annotate PodGroup {raw.namespace(group)}/{raw.name(group)}")

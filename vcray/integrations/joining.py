@@ -10,7 +10,8 @@ from vcray.api import names
 from vcray.api.meta import JsonObject
 from vcray.api.resources import NAMESPACES, PODGROUPS, PODS, Resource
 from vcray.controllers import raw
-from vcray.controllers.base import Effects, Emit, Patch, Read, ReconcileError, Seen, Steps, must
+from vcray.controllers.base import Effects, Emit, Read, ReconcileError, Seen, Steps
+from vcray.controllers.notes import annotate
 from vcray.integrations import choices, together
 from vcray.integrations.apart import is_anothers, own_group
 from vcray.integrations.base import Member
@@ -64,7 +65,7 @@ class Joiner:
         named = self._trails.named(pod)
         if named is not None:
             if ours:
-                yield from _annotate(request, pod, choices.notes_of(named[1], ""))
+                yield from _complete(pod, choices.notes_of(named[1], ""))
             return
         owned = yield from self._owner(pod, seen)
         if owned is None:
@@ -79,7 +80,7 @@ class Joiner:
         notes = choices.notes_of(member, choices.named_queue(asks, owned.owner, namespace))
         if member is not None:
             notes[names.GROUP_NAME] = self._group(pod, member, seen)
-        yield from _annotate(request, pod, notes)
+        yield from _complete(pod, notes)
 
     def strays(self, pod: JsonObject, owned: Owned, seen: Seen) -> Line | None:
         """What a pod goes back to when the group that it names, or is to name, is that of an object not among it."""
@@ -111,10 +112,7 @@ class Joiner:
             return
         group = self._group(pod, member, seen)
         if group and group != member.group:
-            notes: JsonObject = {"metadata": {"annotations": {names.GROUP_NAME: group}}}
-            outcome = yield Patch(PODS, request.namespace, request.pod, notes, "strategic")
-            if not outcome.not_found:
-                must(outcome, f"annotate pod {request.key}")
+            yield from annotate(PODS, pod, {names.GROUP_NAME: group})
 
     def _tell_other_scheduler(self, pod: JsonObject, owned: Owned, seen: Seen) -> Effects:
         """Its group would wait for ever: the pod goes to another scheduler (trap T13)."""
@@ -157,12 +155,7 @@ class Joiner:
         return Finder(seen, self._watches)
 
 
-def _annotate(request: Join, pod: JsonObject, notes: Mapping[str, str]) -> Effects:
-    missing = raw.strings({key: notes[key] for key in notes if notes[key] and not raw.annotation(pod, key)})
-    if not missing:
-        return
-    outcome = yield Patch(
-        PODS, request.namespace, request.pod, {"metadata": {"annotations": missing}}, "strategic"
-    )
-    if not outcome.not_found:
-        must(outcome, f"annotate pod {request.key}")
+def _complete(pod: JsonObject, notes: Mapping[str, str]) -> Effects:
+    """Write those that the pod lacks."""
+    lacking = {key: text for key, text in notes.items() if text and not raw.annotation(pod, key)}
+    yield from annotate(PODS, pod, lacking)

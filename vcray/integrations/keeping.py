@@ -27,6 +27,7 @@ from vcray.controllers.base import (
     must,
     one_object_each,
 )
+from vcray.controllers.notes import annotate
 from vcray.integrations import choices, together
 from vcray.integrations.apart import apart
 from vcray.integrations.base import Asks, Gang, Integration, Malformed, Ref, Remark
@@ -301,11 +302,7 @@ class GroupKeeper:
             pod = seen.get(PODS, raw.namespace(owned.owner), name)
             if pod is None or raw.text(pod, "spec", "schedulerName") not in self._schedulers:
                 continue
-            if raw.annotation(pod, names.GROUP_NAME) != gang.name:
-                notes: JsonObject = {"metadata": {"annotations": {names.GROUP_NAME: gang.name}}}
-                outcome = yield Patch(PODS, raw.namespace(pod), name, notes, "strategic")
-                if not outcome.not_found:
-                    must(outcome, f"annotate pod {raw.namespace(pod)}/{name}")
+            yield from annotate(PODS, pod, {names.GROUP_NAME: gang.name})
 
     def _finder(self, seen: Seen) -> Finder:
         return Finder(seen, self.watches)

@@ -8,7 +8,8 @@ from vcray.api import names
 from vcray.api.meta import JsonObject
 from vcray.api.resources import PODGROUPS
 from vcray.controllers import raw
-from vcray.controllers.base import Delete, Effects, Patch, must
+from vcray.controllers.base import Delete, Effects, must
+from vcray.controllers.notes import annotate
 
 
 def is_kept(group: JsonObject) -> bool:
@@ -39,23 +40,13 @@ def taken(group: JsonObject, instead: str = "") -> str:
 def release(why: str, groups: Sequence[JsonObject]) -> Effects:
     """Say on groups of others that their object rests, or that it does no more."""
     for group in groups:
-        if raw.annotation(group, names.RELEASED) == why:
-            continue
-        note: JsonObject = {"metadata": {"annotations": {names.RELEASED: why or None}}}
-        outcome = yield Patch(PODGROUPS, raw.namespace(group), raw.name(group), note)
-        if not outcome.not_found:
-            must(outcome, f"annotate PodGroup {raw.namespace(group)}/{raw.name(group)}")
+        yield from annotate(PODGROUPS, group, {names.RELEASED: why})
 
 
 def tell_minimum(least: int | None, group: JsonObject) -> Effects:
     """Say on a group of others how many pods start together now, if that is fewer than its spec says."""
     wanted = "" if least is None or least >= raw.number(group, "spec", "minMember") else str(least)
-    if raw.annotation(group, names.MIN_MEMBER) == wanted:
-        return
-    note: JsonObject = {"metadata": {"annotations": {names.MIN_MEMBER: wanted or None}}}
-    outcome = yield Patch(PODGROUPS, raw.namespace(group), raw.name(group), note)
-    if not outcome.not_found:
-        must(outcome, f"annotate PodGroup {raw.namespace(group)}/{raw.name(group)}")
+    yield from annotate(PODGROUPS, group, {names.MIN_MEMBER: wanted})
 
 
 def delete(group: JsonObject) -> Effects:
