@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 import vcray as package
+from tests.conformance.harness.base import wait_until
 from tests.e2e.arena import Arena
 from vcray.api.meta import JsonObject
 from vcray.client import Client, Deadline, State
@@ -40,6 +41,7 @@ def test_job_is_submitted_followed_to_its_end_and_deleted(arena: Arena, client: 
     arena.play("Running")
     assert client.wait(submitted, until=State.RUNNING, timeout_s=30).state is State.RUNNING
     assert len(client.pods(submitted)) == 2
+    wait_until(lambda: client.queue(queue).groups["running"] == 1, "the group to be counted")
     seen = []
     finishing = threading.Timer(0.5, arena.play, ("Succeeded",))
     finishing.start()

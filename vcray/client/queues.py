@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from vcray.api.jsonview import dig_int, dig_object, dig_str
 from vcray.api.meta import JsonObject
@@ -25,18 +27,26 @@ class QueueInfo:
     groups: Mapping[str, int]
 
 
-def queue_info(queue: JsonObject) -> QueueInfo:
-    """A queue as the API server has it."""
-    phases = ("pending", "inqueue", "running", "completed", "unknown")
+_PHASES: Final = ("Pending", "Inqueue", "Running", "Completed", "Unknown")
+
+
+def queue_infos(queues: Sequence[JsonObject], groups: Sequence[JsonObject]) -> list[QueueInfo]:
+    """Queues by name, given all PodGroups: nobody writes the counts of a queue's status any more."""
+    found = Counter((dig_str(each, "spec", "queue"), dig_str(each, "status", "phase")) for each in groups)
+    return sorted((_info(each, found) for each in queues), key=lambda queue: queue.name)
+
+
+def _info(queue: JsonObject, found: Mapping[tuple[str, str], int]) -> QueueInfo:
+    name = dig_str(queue, "metadata", "name")
     return QueueInfo(
-        dig_str(queue, "metadata", "name"),
+        name,
         dig_str(queue, "status", "state"),
         dig_str(queue, "spec", "parent"),
         dig_int(queue, "spec", "weight", default=1),
         _amounts(queue, "spec", "capability"),
         _amounts(queue, "spec", "deserved"),
         _amounts(queue, "status", "allocated"),
-        {phase: dig_int(queue, "status", phase) for phase in phases},
+        {phase.lower(): found.get((name, phase), 0) for phase in _PHASES},
     )
 
 

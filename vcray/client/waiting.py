@@ -15,7 +15,7 @@ from vcray.api.jsonview import condition_of, dig_objects, dig_str, holds
 from vcray.api.meta import JsonObject, to_json
 from vcray.api.objects import KubeObject
 from vcray.api.resources import ALL_RESOURCES, EVENTS, PODGROUPS, PODS, QUEUES, Resource
-from vcray.client.queues import QueueInfo, queue_info
+from vcray.client.queues import QueueInfo, queue_infos
 from vcray.client.states import Outcome, State, outcome_of
 from vcray.errors import InputError, Problem
 from vcray.kube.auth import context_namespace, load
@@ -164,12 +164,14 @@ class AsyncClient:
 
     async def queues(self) -> list[QueueInfo]:
         """All queues by name."""
-        found = (await self._client.list(QUEUES)).items
-        return sorted(map(queue_info, found), key=lambda queue: queue.name)
+        return await self._infos((await self._client.list(QUEUES)).items)
 
     async def queue(self, name: str) -> QueueInfo:
         """One queue. NotFound when there is none."""
-        return queue_info(await self._client.get(QUEUES, None, name))
+        return (await self._infos([await self._client.get(QUEUES, None, name)]))[0]
+
+    async def _infos(self, queues: list[JsonObject]) -> list[QueueInfo]:
+        return queue_infos(queues, (await self._client.list(PODGROUPS)).items)
 
     # -- parts ----------------------------------------------------------------------------------------------------------
 
